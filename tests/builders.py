@@ -1,0 +1,44 @@
+"""Builders: a test spells only what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+
+from digestd.model.paper import Paper, PaperId
+from digestd.model.snapshot import Document, Order, Page
+
+NOW = datetime(2026, 9, 30, 6, 0, tzinfo=UTC)
+
+
+def make_paper(
+    title: str = "Quiet Reefs at Night",
+    *,
+    published: date | None = date(2026, 9, 20),
+    authors: Sequence[str] = ("Ana Lima",),
+    ids: Sequence[PaperId] = (),
+    topics: Sequence[str] = (),
+    **fields: object,
+) -> Paper:
+    """Return a paper with everything ordinary but what is named."""
+    return Paper(
+        title=title,
+        published=published,
+        authors=tuple(authors),
+        ids=tuple(ids),
+        topics=tuple(topics),
+        **fields,  # type: ignore[arg-type]  # any field of Paper
+    )
+
+
+def make_page(
+    papers: Sequence[Paper] = (), *, topic: str | None = "Reef Sound", order: Order = Order.LISTING, **fields: object
+) -> Page:
+    """Return a page of these papers."""
+    return Page(topic=topic, papers=tuple(papers), order=order, **fields)  # type: ignore[arg-type]  # any field of Page
+
+
+def make_document(body: str | bytes, **fields: object) -> Document:
+    """Return a document with this body."""
+    raw = body.encode() if isinstance(body, str) else body
+    return Document(body=raw, **fields)  # type: ignore[arg-type]  # any field of Document
