@@ -9,7 +9,7 @@ JOBS ?= auto
 PART ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-PIP := $(BIN)/python -m pip install --quiet --require-virtualenv
+PIP := $(BIN)/python -m pip install --quiet --quiet --require-virtualenv
 LOCK := $(UV) pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-annotate \
 	--custom-compile-command "make lock"
 
