@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 
-from digestd.model.paper import Paper, Revision
+from digestd.model.paper import KnownPaper, Paper, Revision
 from digestd.model.snapshot import Coverage, Kind
 from digestd.model.topic import Topic
 
@@ -39,6 +39,7 @@ class Momentum:
     weeks: int | None = None  #: weeks of data, None if at least eight or not known
     p_value: float | None = None  #: exact two-sided binomial p of C against C+P at one half
     interval: tuple[float, float] | None = None  #: 95 % interval of the change, in percent
+    complete: bool = True  #: False for counted figures with holes in the coverage of the eight weeks
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,12 @@ class Section:
     coverage_line: str = ""  #: "complete since Sep 3", "nothing seen between Jun 6 and Sep 11"
     last_published: date | None = None  #: newest paper of the topic, for quiet ones
     url: str | None = None  #: the topic's page
+    told_before: int = 0  #: new here too, but an earlier digest told the reader under another topic
 
     @property
     def new(self) -> int:
-        """Papers new in this topic: shown, over the budget, and shown above."""
-        return len(self.papers) + len(self.rest) + self.above
+        """Papers new in this topic: shown, over the budget, shown above, and told before under another topic."""
+        return len(self.papers) + len(self.rest) + self.above + self.told_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class Digest:
     next_line: str = ""  #: "The next digest comes on Wednesday, Oct 7."; "" if unknown
     why_line: str = ""  #: "You get this mail because you follow three topics here, weekly on Wednesdays."
     language: str = "en"
+    tagged_rest: tuple[TaggedPaper, ...] = ()  #: newly tagged as well, over the budget: titles only
 
     @property
     def new(self) -> int:
@@ -137,3 +140,66 @@ class Links:
     unsubscribe: str | None = None
     feed: str | None = None
     more: str | None = None  #: the digest's own page, for "5 more online"
+
+
+@dataclass(frozen=True, slots=True)
+class NewsItem:
+    """One sighting in the stretch of the ledger that a digest covers."""
+
+    position: int
+    kind: Kind
+    known: KnownPaper
+    cross_listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicNews:
+    """What a digest is composed from for one followed topic."""
+
+    topic: Topic
+    momentum: Momentum = field(default_factory=Momentum)  #: chosen between stated and counted
+    items: tuple[NewsItem, ...] = ()  #: all sightings in the stretch, filtered ones left out; any order, any kind
+    hidden: int = 0  #: sightings that the reader's filters left out
+    coverage: Coverage = field(default_factory=Coverage)
+    coverage_line: str = ""  #: "" to have it worded from ``coverage``
+    last_published: date | None = None
+    url: str | None = None  #: the topic's page
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionNews:
+    """A revision in the stretch of the ledger that a digest covers."""
+
+    known: KnownPaper
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class DigestOptions:
+    """How much goes in, and what kind of digest it is."""
+
+    papers_per_topic: int = 12
+    budget: int = 40  #: papers with a summary in the whole digest
+    tagged_shown: int = 5
+    all_quiet: bool = False  #: compose a digest even if there is nothing to tell
+    welcome: bool = False  #: a first digest: baseline and backfill are told too, within the two limits below
+    welcome_latest: int | None = None  #: at most so many papers a topic, the newest
+    welcome_since: date | None = None  #: only papers of this day and later
+    catch_up: str = ""  #: why the digest covers more than one period; "" if it does not
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class DigestRequest:
+    """All that compose_digest needs to know."""
+
+    name: str
+    since: date
+    until: date
+    topics: tuple[TopicNews, ...]  #: in the reader's order
+    revisions: tuple[RevisionNews, ...] = ()  #: in ledger order
+    told: frozenset[int] = frozenset()  #: keys of papers that the reader was told before
+    options: DigestOptions = field(default_factory=DigestOptions)
+    upto: int = 0  #: ledger position that the digest reaches
+    next_line: str = ""
+    why_line: str = ""
