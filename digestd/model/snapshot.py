@@ -134,6 +134,7 @@ class PaperIntent:
     changed: bool = False  #: whether the stored record gains anything
     counted: bool = True  #: False for a paper only announced as a replacement
     fuzzy: int | None = None  #: similarity in percent where identity was a last-step guess
+    record: Paper | None = None  #: what shall stand in the history: the known record and the page's, joined
 
 
 @dataclass(frozen=True, slots=True)
