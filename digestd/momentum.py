@@ -128,7 +128,9 @@ def stated_momentum(stated: StatedMomentum) -> Momentum:
     """
     count, percent, previous = stated.papers_last_four_weeks, stated.change_percent, stated.previous_papers
     nearest = previous
-    if previous is None and percent is not None:
+    if previous is not None and percent is not None and percent * (count - previous) < 0:
+        nearest = None  # the source contradicts itself: its figures are printed, but nothing is concluded from them
+    elif previous is None and percent is not None:
         fits = previous_counts(count, percent)
         if fits:
             nearest = _nearest(fits, count)
@@ -248,7 +250,7 @@ def trend_of(momentum: Momentum, new: int | None = None) -> Trend:
         return Trend.UNKNOWN
     if previous is not None and is_few(current, previous):
         return Trend.FEW
-    if p_value >= NOISE_P:
+    if p_value >= NOISE_P or momentum.change_percent == 0:
         return Trend.STEADY
     if previous is not None:
         return Trend.UP if current > previous else Trend.DOWN
