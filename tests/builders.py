@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
+from digestd.model.feed import Feed, FeedEntry, FeedPaper, FeedSite
 from digestd.model.paper import Paper, PaperId
-from digestd.model.snapshot import Document, Order, Page
+from digestd.model.snapshot import Document, Kind, Order, Page
 
 NOW = datetime(2026, 9, 30, 6, 0, tzinfo=UTC)
 
@@ -42,3 +43,28 @@ def make_document(body: str | bytes, **fields: object) -> Document:
     """Return a document with this body."""
     raw = body.encode() if isinstance(body, str) else body
     return Document(body=raw, **fields)  # type: ignore[arg-type]  # any field of Document
+
+
+def make_feed_paper(title: str = "Quiet Reefs at Night", *, public_id: str = "7f3a", **fields: object) -> FeedPaper:
+    """Return a paper as a feed tells it, everything ordinary but what is named."""
+    given: dict[str, object] = {
+        "paper": make_paper(title, topics=("Reef Sound",), categories=("q-bio.PE",)),
+        "kind": Kind.NEW,
+        "effective_at": datetime(2026, 9, 29, tzinfo=UTC),
+        "seen_at": datetime(2026, 9, 30, 5, 0, tzinfo=UTC),
+        "summary": "Reefs are quieter at night than at noon.",
+        "people": "Ana Lima",
+    }
+    return FeedPaper(public_id=public_id, **given | fields)  # type: ignore[arg-type]  # any field of FeedPaper
+
+
+def make_feed(entries: Sequence[FeedEntry] = (), **fields: object) -> Feed:
+    """Return a feed of these entries."""
+    given: dict[str, object] = {
+        "id": "tag:reef.example,2026:topic/reef-sound",
+        "title": "Reef Sound",
+        "subtitle": "Papers in Reef Sound, each once.",
+        "updated": NOW,
+        "site": FeedSite(name="Reef Papers", authority="reef.example"),
+    }
+    return Feed(entries=tuple(entries), **given | fields)  # type: ignore[arg-type]  # any field of Feed
