@@ -10,8 +10,18 @@ from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import Protocol
 
-from digestd.model.paper import KnownPaper, Paper
-from digestd.model.snapshot import Coverage, Document, Kind, Known, Page, SnapshotDiff, StatedMomentum
+from digestd.diff import SourceView
+from digestd.model.snapshot import (
+    Coverage,
+    Document,
+    Kind,
+    Known,
+    LedgerRow,
+    Page,
+    SnapshotDiff,
+    SnapshotMeta,
+    StatedMomentum,
+)
 from digestd.model.topic import Topic, Vocabulary
 
 
@@ -31,15 +41,6 @@ class Source(Protocol):
         """Yield documents that were not handed out before, oldest first; FetchError if the source can't be read."""
 
 
-class LedgerRow(Protocol):
-    """One sighting as it stands in the ledger."""
-
-    position: int
-    kind: Kind
-    topic: str
-    known: KnownPaper
-
-
 class History(Protocol):
     """Papers, topics and the ledger. Read calls see committed state; write calls join the open transaction."""
 
@@ -53,38 +54,38 @@ class History(Protocol):
         """Return one topic; NotFoundError if there is none."""
 
     def find_topic(self, name: str) -> Topic | None:
-        """Return the topic with this name or slug, case and white space folded; None if there is none."""
+        """Return the topic with this name or slug, case, signs and white space folded; None if there is none."""
 
-    def put_topic(self, topic: Topic) -> None:
-        """Add the topic, or give a known one the new name, gloss and rule."""
+    def put_topic(self, topic: Topic, *, now: datetime) -> None:
+        """Add the topic, or give a known one the new name; a gloss or rule that is None leaves what stands."""
 
-    def known(self, slug: str, papers: Sequence[Paper], source: str) -> Known:
-        """Return what matters for a page of this topic.
+    def known(
+        self, slug: str, page: Page, source: str, also: Sequence[tuple[int, str, str]]
+    ) -> tuple[Known, SourceView]:
+        """Return what matters for a page of this topic, and what its source showed before.
 
-        All known papers that share any id or title print with one of ``papers``; the state of the topic itself; the
-        states of the other topics that labels or match rules of ``papers`` name. ``source`` is the origin of the
-        page, by which an unordered source's first fetch is told.
+        All known papers that share any id or title print with one of the page, or its first author and about its date; the
+        state of the topic itself; the states of the other topics in ``also`` (index of a paper, slug, label or rule).
         """
 
-    def unchanged(self, slug: str, digest: str, source: str) -> bool:
-        """Return whether this content was the latest recorded from this source for this topic."""
+    def has_snapshot(self, slug: str, digest: str, source: str) -> bool:
+        """Return whether this content was recorded from this source for this topic before."""
 
-    def record(
-        self,
-        slug: str,
-        page: Page,
-        diff: SnapshotDiff,
-        *,
-        digest: str,
-        source: str,
-        fetched_at: datetime,
-        now: datetime,
-    ) -> int:
+    def find_raw(self, raw_digest: str) -> Sequence[tuple[str, str | None]]:
+        """Return (topic slug, origin) of the snapshots made of exactly these bytes."""
+
+    def record(self, meta: SnapshotMeta, page: Page, diff: SnapshotDiff) -> int:
         """Write one snapshot, all or nothing, and return the ledger head afterwards.
 
         Positions are given in commit order and only grow. A (topic, paper) pair has one sighting for ever: recording a
-        second one is a StoreError, not a silent skip. The same content again writes nothing.
+        second one is an AlreadyExistsError, not a silent skip.
         """
+
+    def unparsed(self) -> Sequence[tuple[int, str, str]]:
+        """Return (paper key, name of its page's topic, tag line) of all papers whose tag line could not be cut."""
+
+    def set_labels(self, key: int, labels: Sequence[str], topics: Sequence[Topic], *, seen_at: datetime) -> None:
+        """Give a paper labels that were read late; it is sighted in the topics they name, as it was in its own."""
 
     def head(self) -> int:
         """Return the ledger's newest position, 0 if it is empty."""
@@ -92,8 +93,10 @@ class History(Protocol):
     def sightings(self, slug: str, after: int, upto: int) -> Sequence[LedgerRow]:
         """Return the sightings of a topic at positions (after, upto], in ledger order."""
 
-    def papers(self, slug: str, *, limit: int | None = None) -> Sequence[LedgerRow]:
-        """Return the papers of a topic, newest effective_at first."""
+    def papers(
+        self, slug: str, *, limit: int | None = None, kinds: Sequence[Kind] = tuple(Kind)
+    ) -> Sequence[LedgerRow]:
+        """Return the papers of a topic, newest effective_at first, those of one instant as their page had them."""
 
     def coverage(self, slug: str) -> Coverage:
         """Return what of the topic's listing has been seen."""
@@ -104,11 +107,19 @@ class History(Protocol):
     def weekly(self, slug: str, since: date, until: date) -> Sequence[tuple[date, int]]:
         """Return (Monday, counted papers) for each week that begins in [since, until), zeros included, oldest first."""
 
+    def count(self, slug: str, since: date, until: date) -> int:
+        """Return the counted papers published in [since, until)."""
+
+    def last_published(self, slug: str) -> date | None:
+        """Return the date of the topic's newest counted paper; None if no paper has a date."""
+
 
 class Store(Protocol):
     """A history file with everything in it."""
 
-    history: History
+    @property
+    def history(self) -> History:
+        """Papers, topics and the ledger."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""

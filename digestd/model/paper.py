@@ -59,6 +59,7 @@ class KnownPaper:
     ids: tuple[PaperId, ...] = ()  #: all names known, title prints included
     counted: bool = True  #: False if only ever announced as a replacement: known, never told, never in momentum
     revised_at: datetime | None = None  #: last real change of title or abstract
+    public_id: str = ""  #: short name for feeds and pages, never changed; not made of link or version
 
     @property
     def effective_at(self) -> datetime:

@@ -123,6 +123,19 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One sighting as it stands in the ledger."""
+
+    position: int
+    kind: Kind
+    topic: str  #: slug
+    known: KnownPaper
+    seen_at: datetime  #: when the snapshot that showed it was fetched
+    via: str = "page"  #: page, label or rule
+    cross_listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PaperIntent:
     """What shall be written of one paper of the page."""
 
@@ -151,6 +164,18 @@ class SnapshotDiff:
     first: bool = False  #: whether this snapshot gives the topic or source its baseline
     missing: int = 0  #: papers that the totals prove and no page showed
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotMeta:
+    """What is known of a snapshot besides its page."""
+
+    slug: str  #: of the topic it belongs to
+    source: str  #: name of the source
+    digest: str  #: hash of the page's content
+    raw_digest: str  #: hash of the document's bytes
+    fetched_at: datetime
+    now: datetime  #: when it is recorded
 
 
 @dataclass(frozen=True, slots=True)

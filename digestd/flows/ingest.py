@@ -1,0 +1,188 @@
+"""A document into the history. Floor 4. Entry point: :func:`ingest_document`.
+
+parse_document -> [one transaction: history.known -> diff_page -> history.record]. A document that cannot be read changes
+nothing; the same content again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import PurePath
+from urllib.parse import urlsplit
+
+from digestd.diff import DiffRules, diff_page
+from digestd.model.snapshot import Document, Kind, Order, Page, SnapshotDiff, SnapshotMeta, SnapshotRecord
+from digestd.model.topic import Topic, Vocabulary
+from digestd.page_hash import page_hash
+from digestd.parse import parse_document
+from digestd.parse.labels import cut_labels
+from digestd.parse.links import normalise_url
+from digestd.ports import History, Store
+from digestd.topics import make_slug, other_topics
+
+Parse = Callable[[Document, Vocabulary], Page]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """What holds for all documents of a run."""
+
+    now: datetime
+    topic: str | None = None  #: name of the topic, where the source names none or another
+    source: str | None = None  #: name of the source, None to tell it by its address or topic
+    order: Order | None = None  #: what the order of papers says, None to go by the format
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)  #: labels known from elsewhere
+    rules: DiffRules = field(default_factory=DiffRules)
+
+
+def ingest_document(
+    store: Store, document: Document, options: IngestOptions, parse: Parse = parse_document
+) -> SnapshotRecord:
+    """Record what a document shows and return what that did.
+
+    Raises:
+        ParseError: it could not be read; the history is as it was.
+        StoreError: it could not be recorded; the history is as it was.
+    """
+    raw_digest = sha256(document.body).hexdigest()
+    same = _same_bytes(store.history, document, options, raw_digest)
+    if same is not None:
+        return _unchanged(store.history, same, raw_digest)
+    page = read_page(store.history, document, options, parse)
+    return record_page(store, page, document, options, raw_digest)
+
+
+def read_page(history: History, document: Document, options: IngestOptions, parse: Parse = parse_document) -> Page:
+    """Return the page of a document, parsed with all labels known; ParseError if it can't be read."""
+    page = parse(document, merged_vocabulary(options.vocabulary, history.vocabulary()))
+    return replace(page, order=options.order) if options.order is not None else page
+
+
+def merged_vocabulary(one: Vocabulary, other: Vocabulary) -> Vocabulary:
+    """Return the labels of both, with the larger count."""
+    if not other.counts:
+        return one
+    counts = dict(one.counts)
+    for label, seen in other.counts.items():
+        counts[label] = max(seen, counts.get(label, 0))
+    return Vocabulary(counts)
+
+
+def record_page(
+    store: Store, page: Page, document: Document, options: IngestOptions, raw_digest: str
+) -> SnapshotRecord:
+    """Record a parsed page in one transaction."""
+    history, digest = store.history, page_hash(page)
+    fetched_at = document.fetched_at or options.now
+    with store.transaction():
+        topic = _topic_of(history, page, document, options)
+        source = options.source or source_name(page, document, topic.slug)
+        if history.has_snapshot(topic.slug, digest, source):
+            return _unchanged(history, topic, digest)
+        also = other_topics(page.papers, history.topics(), topic.slug)
+        known, view = history.known(topic.slug, page, source, also)
+        diff = diff_page(page, known, view, rules=options.rules, fetched_at=fetched_at)
+        meta = SnapshotMeta(topic.slug, source, digest, raw_digest, fetched_at, options.now)
+        labels_before = len(history.vocabulary().counts)
+        position = history.record(meta, page, diff)
+        if len(history.vocabulary().counts) > labels_before:
+            cut_again(history, options.vocabulary, fetched_at=fetched_at)
+    return _record(history, topic, digest, page, diff, position)
+
+
+def cut_again(history: History, extra: Vocabulary, *, fetched_at: datetime) -> None:
+    """Cut the tag lines that could not be cut before, now that more labels are known.
+
+    The labels were there to be seen all the time and it is only we who read them late, so a paper takes in their topics the
+    kind that it had: what was told to nobody stays so, what was new is newly tagged.
+    """
+    vocabulary = merged_vocabulary(extra, history.vocabulary())
+    topics = history.topics()
+    for key, own, run in history.unparsed():
+        cut = cut_labels(run, vocabulary, own=own)
+        if cut.labels:
+            history.set_labels(key, cut.labels, topics, seen_at=fetched_at)
+
+
+def source_name(page: Page, document: Document, slug: str) -> str:
+    """Return by which name a source is known: a feed's address, else the topic whose listing or feed it is.
+
+    All pages of a listing are one source, whatever their address: what it showed of a paper on one page, it shows on the
+    next one when the paper has moved down.
+    """
+    if page.order is Order.FEED:
+        address = normalise_url(document.origin) if document.origin else None
+        return f"feed:{address or slug}"
+    return f"listing:{slug}"
+
+
+def _same_bytes(history: History, document: Document, options: IngestOptions, raw_digest: str) -> Topic | None:
+    """Return the topic into which exactly these bytes went before, if they would go there again."""
+    wanted = history.find_topic(options.topic) if options.topic else None
+    if options.topic and wanted is None:
+        return None
+    for slug, origin in history.find_raw(raw_digest):
+        elsewhere = _is_web(origin) or _is_web(document.origin)
+        if (wanted is None or slug == wanted.slug) and (origin == document.origin or not elsewhere):
+            return history.topic(slug)
+    return None
+
+
+def _is_web(origin: str | None) -> bool:
+    return origin is not None and origin.startswith(("http://", "https://"))
+
+
+def _topic_of(history: History, page: Page, document: Document, options: IngestOptions) -> Topic:
+    """Return the topic that a page belongs to, made if it is not known yet."""
+    name = options.topic or page.topic or page.title or _name_of_origin(document)
+    known = history.find_topic(name)
+    if known is not None:
+        return known
+    topic = Topic(slug=make_slug(name, [topic.slug for topic in history.topics()]), name=name, gloss=page.gloss)
+    history.put_topic(topic, now=options.now)
+    return topic
+
+
+def _name_of_origin(document: Document) -> str:
+    if document.origin and _is_web(document.origin):
+        parts = urlsplit(document.origin)
+        return f"{parts.hostname or ''}{parts.path}".rstrip("/")
+    return PurePath(document.name or document.origin or "unnamed").stem
+
+
+def _unchanged(history: History, topic: Topic, digest: str) -> SnapshotRecord:
+    return SnapshotRecord(
+        snapshot=digest,
+        topic=topic.slug,
+        topic_name=topic.name,
+        position=history.head(),
+        unchanged=True,
+        coverage=history.coverage(topic.slug),
+    )
+
+
+def _record(
+    history: History, topic: Topic, digest: str, page: Page, diff: SnapshotDiff, position: int
+) -> SnapshotRecord:
+    titles = {intent.index: intent.paper.title for intent in diff.papers}
+    by_key = {intent.key: intent.paper.title for intent in diff.papers if intent.key is not None}
+    told = {Kind.BASELINE, Kind.NEW, Kind.NEWLY_TAGGED}
+    return SnapshotRecord(
+        snapshot=digest,
+        topic=topic.slug,
+        topic_name=topic.name,
+        position=position,
+        sightings=tuple((seen.kind, seen.topic, seen.via, titles[seen.index]) for seen in diff.sightings),
+        cross_listed=tuple(
+            titles[seen.index]
+            for seen in diff.sightings
+            if seen.cross_listed and seen.topic == topic.slug and seen.kind in told
+        ),
+        revised=tuple(by_key[revision.key] for revision in diff.revisions if revision.told),
+        warnings=(*page.warnings, *(w for paper in page.papers for w in paper.warnings), *diff.warnings),
+        incomplete=page.incomplete,
+        coverage=history.coverage(topic.slug),
+    )

@@ -1,0 +1,48 @@
+"""What makes two pages the same content? Floor 1, pure. Entry point: :func:`page_hash`."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+from digestd.model.paper import Paper
+from digestd.model.snapshot import Order, Page
+
+
+def page_hash(page: Page) -> str:
+    """Return a hash of what a page says.
+
+    Line ends, a byte order mark, the file's name and the time of fetching do not count, nor how far its tag lines could be
+    cut; in a feed the order of the papers does not either.
+    """
+    papers = [_paper(paper) for paper in page.papers]
+    if page.order is Order.FEED:
+        papers.sort(key=repr)
+    momentum = page.momentum
+    content = [
+        1,  # the version of this list: a new field must not make every old page look changed
+        page.topic or page.title,
+        str(page.order),
+        momentum and [momentum.sentence, momentum.papers_last_four_weeks, momentum.change_percent, momentum.weekly],
+        momentum and [str(momentum.chart_from), str(momentum.chart_to)],
+        page.total_papers,
+        page.incomplete,
+        papers,
+    ]
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+def _paper(paper: Paper) -> list[object]:
+    return [
+        paper.title_raw or paper.title,
+        str(paper.published_at or paper.published),
+        paper.categories,
+        paper.abstract_raw or paper.abstract,
+        [paper.authors, paper.authors_more, paper.group],
+        [paper.affiliations, paper.affiliations_more],
+        [" ".join(paper.topics) or paper.topics_unparsed, paper.topics_more],
+        paper.links,
+        [str(name) for name in paper.ids],
+        [paper.version, paper.announce, paper.withdrawn],
+    ]

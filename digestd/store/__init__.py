@@ -1,0 +1,56 @@
+"""The history file and everything in it. Floor 3. Entry point: :func:`open_store`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from digestd.errors import ConfigError
+from digestd.store.engine import Engine
+from digestd.store.history import SqlHistory
+from digestd.store.sqlite import SQLiteEngine
+
+
+class SqlStore:
+    """All repositories over one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._history = SqlHistory(engine)
+
+    @property
+    def history(self) -> SqlHistory:
+        """Papers, topics and the ledger."""
+        return self._history
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""
+        return self.engine.transaction()
+
+    def close(self) -> None:
+        """Give back all connections; a second call does nothing."""
+        self.engine.close()
+
+
+def _open_sqlite(rest: str) -> Engine:
+    return SQLiteEngine(Path(rest))
+
+
+#: scheme of a store URL -> how its engine is opened
+ENGINES: dict[str, Callable[[str], Engine]] = {"sqlite": _open_sqlite}
+
+
+def open_store(url: str | Path) -> SqlStore:
+    """Return the store at a path or URL ("sqlite:/var/lib/digestd/history.sqlite"), made and migrated if need be.
+
+    Raises:
+        StoreError: it cannot be opened, is damaged, or was written by a newer digestd.
+        ConfigError: the URL names an engine that is not there.
+    """
+    scheme, colon, rest = str(url).partition(":")
+    if not colon or len(scheme) < 2 or "/" in scheme:
+        scheme, rest = "sqlite", str(url)
+    if scheme not in ENGINES:
+        raise ConfigError(f"store {url}: expected one of {', '.join(ENGINES)}, found {scheme!r}")
+    return SqlStore(ENGINES[scheme](rest))

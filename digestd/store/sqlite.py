@@ -1,0 +1,143 @@
+"""The SQLite engine, behind sqlite-utils. Floor 3. Entry point: :class:`SQLiteEngine`.
+
+Write-ahead log, full synchronisation, foreign keys on. Write transactions open with BEGIN IMMEDIATE: a deferred one that
+reads and then writes fails at once with "database is locked" if another connection wrote in between, whatever the busy
+timeout says.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils import Database
+
+from digestd.errors import AlreadyExistsError, SchemaVersionError, StoreBusyError, StoreError
+from digestd.store.engine import Row
+from digestd.store.schema import MIGRATIONS
+
+BUSY_TIMEOUT_S = 10.0
+
+
+class SQLiteEngine:
+    """One SQLite file; a connection for each thread that asks."""
+
+    claim_lock = ""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _translated(self._path):
+            self._migrate()
+
+    def _migrate(self) -> None:
+        db = self._db()
+        names = {migration.name for migration in MIGRATIONS.applied(db)}
+        unknown = names - {migration.name for migration in MIGRATIONS.pending(db)} - _known_migrations()
+        if unknown:
+            raise SchemaVersionError(
+                f"history {self._path}: expected a file of this digestd or an older one, "
+                f"found migration {sorted(unknown)[-1]!r}"
+            )
+        if MIGRATIONS.pending(db):
+            MIGRATIONS.apply(db)
+
+    def _db(self) -> Database:
+        db: Database | None = getattr(self._local, "db", None)
+        if db is None:
+            # connections are made, used and left to one thread; only close() touches them from another
+            conn = sqlite3.connect(
+                self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+            with self._lock:
+                self._open.append(conn)
+            conn.execute("PRAGMA journal_mode=WAL")
+            conn.execute("PRAGMA synchronous=FULL")
+            conn.execute("PRAGMA foreign_keys=ON")
+            conn.execute("PRAGMA trusted_schema=OFF")
+            conn.execute("PRAGMA cache_size=-16384")
+            db = self._local.db = Database(conn)
+        return db
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Open a write transaction; nests as a savepoint."""
+        with _translated(self._path):
+            db = self._db()
+            if db.conn.in_transaction:
+                with db.atomic():
+                    yield
+                return
+            db.conn.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                db.rollback()
+                raise
+            db.conn.execute("COMMIT")
+
+    def query(self, sql: str, args: Row | None = None) -> list[dict[str, Any]]:
+        """Run one statement and return its rows."""
+        with _translated(self._path):
+            cursor = self._db().conn.execute(sql, dict(args) if args else {})
+            if cursor.description is None:
+                return []
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def many(self, sql: str, rows: Iterable[Row]) -> None:
+        """Run one statement once for each row."""
+        with _translated(self._path):
+            self._db().conn.executemany(sql, rows)
+
+    def ledger_lock(self) -> None:
+        """Do nothing: SQLite has one writer at a time."""
+
+    def search(self, words: str, *, limit: int) -> Sequence[int]:
+        """Return keys of papers that hold the words, best first."""
+        db = self._db()
+        rows = self.query(
+            "SELECT rowid FROM paper_fts WHERE paper_fts MATCH :words ORDER BY rank LIMIT :limit",
+            {"words": db.quote_fts(words), "limit": limit},
+        )
+        return [row["rowid"] for row in rows]
+
+    def close(self) -> None:
+        """Give back all connections."""
+        with self._lock:
+            while self._open:
+                self._open.pop().close()
+        self._local = threading.local()
+
+
+def _known_migrations() -> set[str]:
+    return {migration.name for migration in MIGRATIONS._migrations}  # the set has no public list of its names
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn what a user can mend into a StoreError; bugs in our SQL pass through as they are."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise AlreadyExistsError(f"history {path}: {error}") from error
+    except sqlite3.OperationalError as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise StoreBusyError(
+                f"history {path}: another writer holds it for more than {BUSY_TIMEOUT_S:.0f} s"
+            ) from error
+        if any(word in text for word in ("syntax", "no such", "near ", "has no column", "ambiguous")):
+            raise
+        raise StoreError(f"history {path}: {text}") from error
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+            raise
+        raise StoreError(f"history {path}: expected an intact database, found: {error}") from error
