@@ -240,7 +240,8 @@ def subject(digest: Digest) -> str:
 
 def _fit(choices: list[str]) -> str:
     """Return the first choice that fits a subject; the last one is cut if none does."""
-    return next((choice for choice in choices if len(choice) <= SUBJECT_LIMIT), cut_at_word(choices[-1], SUBJECT_LIMIT))
+    fitting = (choice for choice in choices if len(choice) <= SUBJECT_LIMIT)
+    return next(fitting, cut_at_word(choices[-1], SUBJECT_LIMIT)).strip()
 
 
 def _topics(digest: Digest) -> str:

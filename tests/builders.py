@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
+from digestd.model.digest import DigestOptions, DigestRequest, NewsItem, TopicNews
 from digestd.model.feed import Feed, FeedEntry, FeedPaper, FeedSite
-from digestd.model.paper import Paper, PaperId
+from digestd.model.paper import KnownPaper, Paper, PaperId
 from digestd.model.snapshot import Document, Kind, Order, Page
+from digestd.model.topic import Topic
 
 NOW = datetime(2026, 9, 30, 6, 0, tzinfo=UTC)
 
@@ -68,3 +70,36 @@ def make_feed(entries: Sequence[FeedEntry] = (), **fields: object) -> Feed:
         "site": FeedSite(name="Reef Papers", authority="reef.example"),
     }
     return Feed(entries=tuple(entries), **given | fields)  # type: ignore[arg-type]  # any field of Feed
+
+
+def make_known(key: int = 1, title: str | None = None, **fields: object) -> KnownPaper:
+    """Return a paper of the history; fields of KnownPaper are taken by it, all others by its paper."""
+    own = {name: fields.pop(name) for name in ("first_seen_at", "ids", "counted", "revised_at") if name in fields}
+    paper = make_paper(title or f"Kelp Note {key}", **fields)  # type: ignore[arg-type]  # any field of Paper
+    return KnownPaper(key, paper, **{"first_seen_at": NOW, **own})  # type: ignore[arg-type]  # any field of KnownPaper
+
+
+def make_item(known: KnownPaper, kind: Kind = Kind.NEW, *, position: int | None = None) -> NewsItem:
+    """Return a sighting in a digest's stretch; its position is the paper's key unless named."""
+    return NewsItem(known.key if position is None else position, kind, known)
+
+
+def make_topic_news(name: str = "Reef Sound", items: Sequence[NewsItem] = (), **fields: object) -> TopicNews:
+    """Return the news of a followed topic."""
+    topic = Topic(name.lower().replace(" ", "-"), name)
+    return TopicNews(topic, items=tuple(items), **fields)  # type: ignore[arg-type]  # any field of TopicNews
+
+
+def make_request(
+    *topics: TopicNews, options: DigestOptions | None = None, told: Sequence[int] = (), **fields: object
+) -> DigestRequest:
+    """Return a request for the week of Sep 23 to 29, 2026."""
+    return DigestRequest(
+        name="Reef News",
+        since=date(2026, 9, 23),
+        until=date(2026, 9, 29),
+        topics=topics,
+        told=frozenset(told),
+        options=options or DigestOptions(),
+        **fields,  # type: ignore[arg-type]  # any field of DigestRequest
+    )
