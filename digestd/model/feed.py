@@ -29,13 +29,7 @@ class FeedUrls:
 
     def get(self, kind: FeedFormat) -> str | None:
         """Return the address of one format."""
-        match kind:
-            case FeedFormat.RSS:
-                return self.rss
-            case FeedFormat.ATOM:
-                return self.atom
-            case FeedFormat.JSON:
-                return self.json
+        return {FeedFormat.RSS: self.rss, FeedFormat.ATOM: self.atom, FeedFormat.JSON: self.json}[kind]
 
 
 @dataclass(frozen=True, slots=True)

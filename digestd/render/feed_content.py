@@ -14,10 +14,10 @@ from digestd.model.digest import Digest, DigestPaper, RevisedPaper, Section, Tre
 from digestd.model.feed import FeedPaper, FeedRevision
 from digestd.model.snapshot import Kind
 from digestd.model.topic import Topic
+from digestd.phrases import section_counts, short_title
 from digestd.render.feed_xml import clean_line, web_url
 from digestd.render.spark import unicode_bars
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _ARRIVAL = {Kind.NEW: "New in ", Kind.NEWLY_TAGGED: "Now in "}
 #: Short titles named after "5 more online".
 _REST_NAMED = 6
@@ -95,7 +95,7 @@ def _section(section: Section) -> list[_Block]:
         listed = (_listed(paper, note) for paper, note in zip(section.papers, also, strict=True))
         blocks.append(_Block("ul", tuple(listed)))
     if section.rest:
-        names = ", ".join(_short(paper.paper.title) for paper in section.rest[:_REST_NAMED])
+        names = ", ".join(short_title(paper.paper.title) for paper in section.rest[:_REST_NAMED])
         more = f", and {len(section.rest) - _REST_NAMED} others" if len(section.rest) > _REST_NAMED else ""
         link = _Span(f"{len(section.rest)} more online" if section.url else f"{len(section.rest)} more", section.url)
         blocks.append(_paragraph(((link, _Span(f": {names}{more}.")),)))
@@ -104,24 +104,9 @@ def _section(section: Section) -> list[_Block]:
 
 def _counts(section: Section) -> str:
     """Return the headline and what it means here: "54 papers in four weeks, up 145%. 17 new, 12 shown."."""
-    headline = _sentence(section.headline.text)
-    parts = []
-    if section.new:
-        parts.append(f"{section.new} new")
-        if section.rest:
-            parts.append(f"{len(section.papers)} shown")
-        if section.above:
-            parts.append(f"{section.above} of them above")
-    if section.hidden:
-        parts.append(f"{section.hidden} hidden by your filters")
-    sentences = [headline, ", ".join(parts) + "."] if parts else [headline]
-    if section.headline.trend is Trend.QUIET:
-        note = section.headline.note
-        day = section.last_published
-        sentences += [_sentence(note)] if note else []
-        if day is not None and "last one" not in note:
-            sentences.append(f"The last one came on {_MONTHS[day.month - 1]} {day.day}.")
-    return " ".join(sentences)
+    # The note of a quiet topic says when the last paper came; other notes are for charts and tables.
+    note = section.headline.note if section.headline.trend is Trend.QUIET else ""
+    return " ".join(map(_sentence, filter(None, (section.headline.text, section_counts(section), note))))
 
 
 def _changed(heading: str, revised: Iterable[RevisedPaper]) -> list[_Block]:
@@ -138,11 +123,6 @@ def _listed(paper: DigestPaper, note: str) -> tuple[_Line, ...]:
 
 def _also_in(paper: DigestPaper) -> str:
     return f"Also in {', '.join(paper.also_in)}." if paper.also_in else ""
-
-
-def _short(title: str) -> str:
-    """Return the part before the colon: the name by which people call the paper."""
-    return title.partition(":")[0]
 
 
 def _sentence(text: str) -> str:
@@ -164,14 +144,14 @@ def _write(blocks: Iterable[_Block]) -> Content:
 
 
 def _block_html(block: _Block) -> str:
-    items = ["<br>".join("".join(map(_span_html, line)) for line in item) for item in block.items]
+    items = ["<br>".join("".join(map(_span_html, line)).strip() for line in item) for item in block.items]
     if block.tag == "ul":
         return "<ul>\n" + "".join(f"<li>{item}</li>\n" for item in items) + "</ul>"
     return f"<{block.tag}>{items[0]}</{block.tag}>"
 
 
 def _block_text(block: _Block) -> str:
-    items = ["\n".join("".join(_span_text(span) for span in line) for line in item) for item in block.items]
+    items = ["\n".join("".join(map(_span_text, line)).strip() for line in item) for item in block.items]
     if block.tag == "ul":
         return "\n".join("- " + item.replace("\n", "\n  ") for item in items)
     return items[0]

@@ -12,18 +12,22 @@ _AUTHORS = 10
 
 
 def creator(entry: FeedEntry) -> str:
-    """Return ``Ana Lima, Bo Chen, Cy Diaz and 13 more``; "" if nobody is known."""
-    names, more = _named(entry, _CREATORS)
-    line = ", ".join(names)
-    return f"{line} and {more} more" if line and more else line
+    """Return ``Ana Lima, Bo Chen, Cy Diaz and 13 more, Tide Consortium``; "" if nobody is known."""
+    names, more, group = _named(entry, _CREATORS)
+    line = ", ".join(names) + (f" and {more} more" if names and more else "")
+    return ", ".join(filter(None, (line, group)))
 
 
 def author_names(entry: FeedEntry) -> tuple[str, ...]:
-    """Return one name an author, ten at most, then ``and 13 more``: what is left out is counted, never hidden."""
-    names, more = _named(entry, _AUTHORS)
-    return (*names, f"and {more} more") if names and more else names
+    """Return one name an author, ten at most, then ``and 13 more``, then the group.
+
+    What is left out is counted, never hidden.
+    """
+    names, more, group = _named(entry, _AUTHORS)
+    rest = (f"and {more} more",) if names and more else ()
+    return (*names, *rest, *([group] if group else []))
 
 
-def _named(entry: FeedEntry, limit: int) -> tuple[tuple[str, ...], int]:
-    known = tuple(filter(None, map(clean_line, (*([entry.group] if entry.group else []), *entry.authors))))
-    return known[:limit], entry.authors_more + max(0, len(known) - limit)
+def _named(entry: FeedEntry, limit: int) -> tuple[tuple[str, ...], int, str]:
+    known = tuple(filter(None, map(clean_line, entry.authors)))
+    return known[:limit], entry.authors_more + max(0, len(known) - limit), clean_line(entry.group or "")
