@@ -16,8 +16,8 @@ from enum import IntEnum
 from digestd.parse.fields import split_more
 
 _PARTICLES = frozenset(
-    (
-        "de da do du di del della dos das van von der den ter ten te bin bint ibn al el la le lo af av zu zur y e "  # noqa: SIM905  # reads as a list
+    (  # noqa: SIM905  # reads as a list
+        "de da do du di del della dos das van von der den ter ten te bin bint ibn al el la le lo af av zu zur y e "
         "i vom of the und dan"
     ).split()
 )

@@ -9,7 +9,6 @@ Every function is linear in its input and refuses what it can't read by returnin
 
 from __future__ import annotations
 
-import codecs
 import re
 from dataclasses import dataclass
 from datetime import date
@@ -47,21 +46,6 @@ _MARKS = "†‡*§¶‖∗✉#"
 _ABBREVIATED = re.compile(r"(?:\b(?:Inc|Ltd|Co|Corp|LLC|Bros)|\.[A-Za-z])\.$")
 
 
-class _StrayBytes:
-    """Error handler of decoders: a byte that is not UTF-8 is one of windows-1252, and nothing else changes."""
-
-    name = "digestd-stray"
-
-    def __call__(self, error: UnicodeError) -> tuple[str, int]:
-        if not isinstance(error, UnicodeDecodeError):
-            raise error
-        stray = error.object[error.start : error.end]
-        return stray.decode("cp1252", "replace"), error.end
-
-
-codecs.register_error(_StrayBytes.name, _StrayBytes())
-
-
 @dataclass(frozen=True, slots=True)
 class DateLine:
     """The first line of a block."""
@@ -69,25 +53,6 @@ class DateLine:
     published: date | None  #: None: no date of the calendar
     categories: tuple[str, ...]
     printed: str  #: the date as printed, "" if there is none
-
-
-def decode_text(body: bytes) -> tuple[str, bool]:
-    """Return the text of a document and whether its last character is cut.
-
-    UTF-8 with or without a mark, UTF-16 with one; single bytes that are not UTF-8 are read as windows-1252, which is what
-    they nearly always are, so that one of them never turns all accented names into garbage.
-    """
-    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        if body.startswith(mark):
-            text = body[2:].decode(encoding, "replace")
-            return text.removesuffix("\ufffd"), text.endswith("\ufffd")
-    body = body.removeprefix(codecs.BOM_UTF8)
-    try:
-        return body.decode(), False
-    except UnicodeDecodeError as error:
-        if error.reason == "unexpected end of data":
-            return body[: error.start].decode(), True
-        return body.decode("utf-8", _StrayBytes.name), False
 
 
 def read_number(text: str) -> int | None:

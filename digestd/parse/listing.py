@@ -23,6 +23,7 @@ as paragraphs of another format. The head is read by ``listing_head.py``.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,10 +34,10 @@ from digestd.model.paper import Paper
 from digestd.model.snapshot import Document, Order, Page
 from digestd.model.topic import Vocabulary
 from digestd.parse.authorship import is_institution, likeness, place_authors
+from digestd.parse.charset import decode_body
 from digestd.parse.fields import (
     MAX_DATE_LINE,
     DateLine,
-    decode_text,
     read_date_line,
     split_affiliations,
     split_authors,
@@ -60,8 +61,8 @@ _WIDE_ODD = (
 )
 _HALF_DATE = re.compile(r"[A-Z][a-z]{0,8}\.?(?: \d{0,2}(?:,(?: \d{0,4})?)?)?|\d{1,4}(?:-\d{0,2}(?:-\d?)?)?")
 _SMALL_WORDS = frozenset(
-    (
-        "for with of in and to the via on from a an by using as at under vs vs. without beyond through & or"  # noqa: SIM905  # reads as a list
+    (  # noqa: SIM905  # reads as a list
+        "for with of in and to the via on from a an by using as at under vs vs. without beyond through & or"
     ).split()
 )
 
@@ -113,8 +114,11 @@ def parse_listing(document: Document, vocabulary: Vocabulary) -> Page:
     Raises:
         ParseError: there is neither a head that can be recognised nor a block that can be read.
     """
-    text, cut = decode_text(document.body)
-    return parse_paragraphs(_split_paragraphs(text), document, vocabulary, cut=True if cut else None)
+    body = _whole_characters(document.body)
+    cut = True if len(body) < len(document.body) else None
+    decoded = decode_body(body, document.media_type)
+    page = parse_paragraphs(_split_paragraphs(decoded.text), document, vocabulary, cut=cut)
+    return replace(page, warnings=(*decoded.warnings, *page.warnings)) if decoded.warnings else page
 
 
 def parse_paragraphs(
@@ -173,6 +177,18 @@ def parse_paragraphs(
         format=format_name,
         warnings=_bounded(warnings),
     )
+
+
+def _whole_characters(body: bytes) -> bytes:
+    """Return the bytes without the beginning of a character whose end is missing: proof that the page was cut."""
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return body[: len(body) & ~1]
+    # the last three bytes may begin a character of UTF-8 that wants one to three more
+    for size in (1, 2, 3):
+        byte = body[-size] if len(body) >= size else 0
+        if byte & 0xC0 != 0x80:
+            return body[:-size] if byte >= 0xC2 and size < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else body
+    return body
 
 
 def _bounded(warnings: Sequence[str]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from typing import Any
 
 #: macros whose argument is shown and nothing else
 TEXT_WRAPPERS = frozenset(
-    (
-        "text textrm textnormal textup textmd textsf textit textbf textsc texttt textsl emph mbox hbox uline "  # noqa: SIM905  # reads as a list
+    (  # noqa: SIM905  # reads as a list
+        "text textrm textnormal textup textmd textsf textit textbf textsc texttt textsl emph mbox hbox uline "
         "underline uwave operatorname operatorname* enquote mathrm mathsf mathtt mathit"
     ).split()
 )
