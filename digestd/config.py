@@ -105,8 +105,8 @@ class DigestSettings(_Section):
     )
     budget: int = Field(default=40, ge=1, le=1000, description="Papers shown in full per digest, over all topics.")
     welcome_papers: int = Field(default=10, ge=0, le=100, description="Latest papers in a reader's first digest.")
-    summary_chars: int = Field(default=190, ge=40, le=2000, description="Characters that a summary aims at.")
-    summary_chars_max: int = Field(default=280, ge=40, le=4000, description="Characters that a summary never exceeds.")
+    tagged_shown: int = Field(default=5, ge=0, le=100, description="Older papers newly tagged that a digest shows.")
+
     language: Text = Field(
         default="en",
         pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]+)*$",
@@ -121,8 +121,10 @@ class FeedsSettings(_Section):
         default=None,
         description="Domain of yours in the entries' permanent ids; never change it. Else: host of web.base_url.",
     )
-    since_year: int = Field(
-        default=2026, ge=1990, le=9999, description="A year in which that domain was yours; never change."
+    since: Text = Field(
+        default="2026",
+        pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$",
+        description="A date on which that domain was yours, like 2026 or 2026-09-30; never change it.",
     )
     entries: int = Field(default=100, ge=1, le=1000, description="Newest papers in a feed.")
     archive_page: int = Field(default=100, ge=10, le=1000, description="Papers in a page of a feed's archive.")
@@ -190,7 +192,11 @@ class SourceSettings(_Section):
     format: str = Field(default="auto", description="Format of its documents; auto looks at each.")
     rules: FilePath | None = Field(default=None, description="File of CSS selectors, for pages of other sites.")
     page_template: WebAddress | None = Field(default=None, description="Address of older pages, with {page} in it.")
-    interval_s: int = Field(default=3600, ge=300, le=604800, description="Seconds between two looks at the address.")
+    max_pages: int = Field(
+        default=5, ge=1, le=100, description="Pages of a listing read at one look (needs page_template)."
+    )
+    interval_s: int = Field(default=3600, ge=1800, le=604800, description="Seconds between two looks at the address.")
+    daily: bool = Field(default=False, description="Whether something new is due on each working day.")
     allow_private: bool = Field(default=False, description="Whether the address may lead into a private network.")
 
     @field_validator("format")
@@ -223,9 +229,6 @@ class ListingSettings(_Section):
     tagged_days: int = Field(
         default=30, ge=1, le=3650, description="Days before a topic's start from which a feed's paper is old."
     )
-    backfill_pages: int = Field(
-        default=0, ge=0, le=50, description="Older pages read when a hole shows (needs page_template)."
-    )
 
 
 class ArxivSettings(_Section):
@@ -245,10 +248,10 @@ class FoldersSettings(_Section):
 class FetchSettings(_Section):
     """How addresses are read."""
 
-    user_agent: Text | None = Field(
-        default=None, description="How digestd names itself to other sites; else its name and version."
+    contact_url: WebAddress | None = Field(
+        default=None, description="Page on which other sites can read who asks; else web.base_url."
     )
-    timeout_s: float = Field(default=30, gt=0, le=600, description="Seconds until an answer must be complete.")
+    deadline_s: float = Field(default=60, gt=0, le=600, description="Seconds until a document must be complete.")
     max_bytes: int = Field(default=5_000_000, ge=10_000, le=200_000_000, description="Bytes that a document may have.")
     allow_networks: tuple[IPvAnyNetwork, ...] = Field(
         default=(), description="Private networks that may be asked, like '10.1.0.0/16'."
