@@ -1,0 +1,41 @@
+"""Ways in for documents. Floor 3; `SOURCES` names them.
+
+Every source is an object with
+
+    async collect(state, *, now, draw) -> tuple[FetchOutcome, ...]   ask once; never raises for what the world does
+    settle(outcome, problem, *, now) -> None                         say what came of it: None, or why it failed
+
+The caller stores `outcome.state` only after the document was recorded (`polling.reject_document` otherwise).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from digestd.model.source import FetchOutcome, FetchState, SourceSpec
+from digestd.watch.client import WebClient
+from digestd.watch.folder import FolderSource
+from digestd.watch.http import HttpSource
+
+
+class Collector(Protocol):
+    """A source that can be asked."""
+
+    spec: SourceSpec
+    name: str
+
+    async def collect(self, state: FetchState | None, *, now: datetime, draw: float) -> tuple[FetchOutcome, ...]:
+        """Ask once and return what came of it, oldest first; empty if there is nothing to read."""
+
+    def settle(self, outcome: FetchOutcome, problem: str | None, *, now: datetime) -> None:
+        """Take note that the outcome's document was recorded (problem None) or why it was not; a second call does nothing."""
+
+
+def _folder(spec: SourceSpec, client: WebClient) -> Collector:  # noqa: ARG001  # all rows have one signature
+    return FolderSource(spec)
+
+
+#: Kind of a source to what opens it.
+SOURCES: Mapping[str, Callable[[SourceSpec, WebClient], Collector]] = {"folder": _folder, "http": HttpSource}

@@ -1,0 +1,495 @@
+"""Documents from a watched folder. Floor 3; entry points are `scan`, `read`, `mark_done`, `quarantine` and `watch`.
+
+    incoming/paper-page.txt      read when it is complete
+    incoming/done/2026-09/       where read files go, never over another file
+    incoming/quarantine/         what could not be read, with NAME.why.txt beside it
+
+Nothing is ever deleted, and no name in the folder makes us open anything but a regular file in it. A crash between any
+two steps leaves the file where it was, or where it was going; reading it again changes nothing in the history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import stat
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from watchfiles import awatch
+
+from digestd.errors import FetchError
+from digestd.model.snapshot import Document
+from digestd.model.source import FailKind, FetchOutcome, FetchState, OutcomeKind, SourceSpec
+from digestd.polling import current_state
+from digestd.watch.decompress import SUFFIXES, DamagedError, TooBigError, sniff, unpack
+
+DONE = "done"
+QUARANTINE = "quarantine"
+WHY_SUFFIX = ".why.txt"
+
+#: What programs call a file that they have not finished.
+_UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", ".download", ".swp", "~")
+#: Bodies handed out at once, so that a full folder does not fill the memory.
+MAX_BATCH_BYTES = 32_000_000
+_MAX_NAME = 255  #: bytes of one name, on every usual file system
+_MAX_NUMBER = 10_000
+#: The longest reason that is kept; a parser's message may quote the document.
+_MAX_WHY = 2_000
+
+
+class NotReadyError(FetchError):
+    """A file changed or vanished while it was read; it is left for the next scan."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A complete file in the folder or in its quarantine, as it was when it was found."""
+
+    folder: Path  #: the watched folder
+    path: Path  #: where the file is
+    size: int
+    mtime_ns: int
+    inode: tuple[int, int]  #: device and inode
+    problem: str | None = None  #: why it is not read at all: "a symbolic link"
+
+    @property
+    def name(self) -> str:
+        """Its name as text that can be stored and printed; bytes that are no UTF-8 are replaced."""
+        return os.fsencode(self.path.name).decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What an earlier scan saw of an inode."""
+
+    size: int
+    mtime_ns: int
+    since: datetime  #: since when size and time stand still
+    unfinished: bool = False  #: whether it had the name of an unfinished file
+    renamed: bool = False  #: whether it had one before, and has not changed since it got its own
+
+
+Looks = Mapping[tuple[int, int], Look]
+
+
+def is_complete(size: int, mtime_ns: int, before: Look | None, *, now: datetime, settle_s: float) -> bool:
+    """Return whether a file is complete.
+
+    It is when it was renamed from an unfinished name; when its time is `settle_s` ago; or, with a time in the future,
+    when two scans so far apart saw the same size and time.
+    """
+    age_s = now.timestamp() - mtime_ns / 1e9
+    if age_s >= settle_s:
+        return True
+    if before is None:
+        return False
+    if before.unfinished:
+        return True
+    if (before.size, before.mtime_ns) != (size, mtime_ns):
+        return False
+    return before.renamed or (age_s < 0 and (now - before.since).total_seconds() >= settle_s)
+
+
+def scan(
+    folder: Path, *, now: datetime, settle_s: float = 5.0, looks: Looks | None = None
+) -> tuple[tuple[FoundFile, ...], Looks]:
+    """Return the complete files, oldest first, and what to pass as ``looks`` next time.
+
+    Args:
+        folder: watched folder; sub-folders, hidden and unfinished names are left alone.
+        now: UTC.
+        settle_s: how long size and time must stand still.
+        looks: what the scan before returned; None for the first or only one.
+
+    Raises:
+        FetchError: the folder is missing or may not be read.
+    """
+    found: list[FoundFile] = []
+    seen: dict[tuple[int, int], Look] = {}
+    for entry, status in _entries(folder):
+        key = (status.st_dev, status.st_ino)
+        before = (looks or {}).get(key)
+        same = before is not None and (before.size, before.mtime_ns) == (status.st_size, status.st_mtime_ns)
+        since = before.since if before is not None and same else now
+        unfinished = _is_unfinished(entry.name)
+        renamed = before is not None and (before.unfinished or (before.renamed and same))
+        seen[key] = Look(status.st_size, status.st_mtime_ns, since, unfinished, renamed and not unfinished)
+        if unfinished or entry.name.endswith(WHY_SUFFIX):
+            continue
+        problem = _problem(status.st_mode)
+        if problem or is_complete(status.st_size, status.st_mtime_ns, before, now=now, settle_s=settle_s):
+            found.append(_found(folder, Path(entry.path), status))
+    return tuple(sorted(found, key=lambda file: (file.mtime_ns, file.path))), seen
+
+
+def read(file: FoundFile, *, max_bytes: int, now: datetime) -> Document:
+    """Return the file as a document, unpacked if it is gzip or zstd.
+
+    Args:
+        file: as a scan found it.
+        max_bytes: cap on the file, and on what it unpacks to.
+        now: UTC.
+
+    Raises:
+        NotReadyError: it changed or vanished since; try again at the next scan.
+        TooBigError: it is larger than the cap, packed or not.
+        DamagedError: it is packed and damaged, or named as packed and is not.
+        FetchError: it is no regular file, is empty, or may not be read.
+    """
+    if file.problem:
+        raise FetchError(f"{file.name} is not read: it is {file.problem}")
+    body = _read_bytes(file, max_bytes)
+    name = file.name
+    suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), None)
+    packed = sniff(body)
+    if suffix and packed != SUFFIXES[suffix]:
+        raise DamagedError(f"{name} is named {suffix} and is not {SUFFIXES[suffix]} data")
+    if packed:
+        body = unpack(body, packed, limit=max_bytes)
+    if not body:
+        raise FetchError(f"{name} is empty")
+    plain = name[: -len(suffix)] if suffix else name
+    return Document(body=body, origin=_printable(file.path), fetched_at=now, name=plain)
+
+
+def mark_done(file: FoundFile, *, mode: str = "move", now: datetime) -> Path:
+    """Put a read file away and return where it is now.
+
+    Args:
+        file: in the folder or its quarantine; a reason beside it goes along.
+        mode: "move" to done/YYYY-MM/, or "keep" it where it is; from quarantine it is always moved.
+        now: UTC, gives the month.
+    """
+    if mode == "keep" and file.path.parent == file.folder:
+        return file.path
+    goal = file.folder / DONE / f"{now.astimezone(UTC):%Y-%m}"
+    reason = _reason_path(file.path)
+    moved = _move(file.path, goal)
+    if file.path.parent.name == QUARANTINE and reason.is_file():
+        _move(reason, goal, name=_reason_path(moved).name)
+    return moved
+
+
+def quarantine(file: FoundFile, why: str, *, now: datetime) -> Path:
+    """Move a file that could not be read to quarantine/ and return where it is now.
+
+    The reason is written before the file is moved, so that no file is ever there without one. A file that is there
+    already stays, and the reason is added to the earlier ones.
+    """
+    goal = file.folder / QUARANTINE
+    if file.path.parent == goal:
+        _add_reason(_reason_path(file.path), why, now)
+        return file.path
+    _make_folder(goal)
+    place = _reserve(goal, os.fsencode(file.path.name))
+    _add_reason(_reason_path(place), why, now)
+    return _rename(file.path, place)
+
+
+def quarantined(folder: Path) -> tuple[FoundFile, ...]:
+    """Return the files in quarantine, oldest first; reasons are not files of their own."""
+    place = folder / QUARANTINE
+    if not place.is_dir():
+        return ()
+    files = [
+        _found(folder, Path(entry.path), status)
+        for entry, status in _entries(place)
+        if not entry.name.endswith(WHY_SUFFIX)
+    ]
+    return tuple(sorted(files, key=lambda file: (file.mtime_ns, file.path)))
+
+
+def read_reason(file: FoundFile) -> str:
+    """Return why a file is in quarantine, one line a try; empty if nobody wrote it down."""
+    try:
+        return _reason_path(file.path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+async def watch(
+    folder: Path, *, settle_s: float = 5.0, rescan_s: float = 60.0, force_polling: bool | None = None
+) -> AsyncIterator[None]:
+    """Yield whenever the folder is worth a look: at the start, after each change, when a change has settled, and now and then.
+
+    A folder that was removed and made again sends no more events, ever: it is watched anew. A missing one is made.
+
+    Args:
+        folder: watched folder.
+        settle_s: how long after the last change a file may have become complete.
+        rescan_s: longest time between two looks.
+        force_polling: for file systems without events (NFS); None: found out.
+
+    Raises:
+        FetchError: the folder is missing and cannot be made.
+    """
+    tick_s = max(0.01, min(settle_s or rescan_s, rescan_s))
+    while True:
+        _make_folder(folder)
+        yield None
+        changes = _changes(folder, tick_s=tick_s, force_polling=force_polling)
+        async with aclosing(changes):
+            async for worth_a_look in _paced(changes, settle_s=settle_s, rescan_s=rescan_s):
+                if worth_a_look:
+                    yield None
+        await asyncio.sleep(tick_s)
+
+
+class FolderSource:
+    """A watched folder as a source.
+
+    Args:
+        spec: the source; its location is the folder.
+    """
+
+    def __init__(self, spec: SourceSpec) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self._looks: Looks = {}
+        self._open: dict[str, FoundFile] = {}  # by the origin of the outcome, until it is settled
+        self._kept: set[tuple[tuple[int, int], int, int]] = set()
+
+    async def collect(self, state: FetchState | None, *, now: datetime, draw: float) -> tuple[FetchOutcome, ...]:  # noqa: ARG002  # a folder needs no jitter
+        """Return one outcome a complete file, oldest first; FAILED ones are to be settled with a problem too.
+
+        A full folder comes in batches: once these are settled, ask again until nothing comes.
+        """
+        kept = replace(current_state(self.spec, state), last_try_at=now)
+        folder = Path(self.spec.location)
+        try:
+            files, self._looks = scan(folder, now=now, settle_s=self.spec.settle_s, looks=self._looks)
+        except FetchError as error:
+            failing = replace(kept, failing_since=kept.failing_since or now, last_error=str(error))
+            why = str(error)
+            return (FetchOutcome(OutcomeKind.FAILED, failing, str(folder), fail=FailKind.FILE, why=why),)
+        good = replace(kept, fail_count=0, failing_since=None, last_error=None, last_ok_at=now)
+        self._kept &= {_key(file) for file in files}
+        outcomes: list[FetchOutcome] = []
+        room = MAX_BATCH_BYTES
+        for file in files:
+            if _key(file) in self._kept:
+                continue
+            if room <= 0:
+                break
+            origin = _printable(file.path)
+            with suppress(NotReadyError):
+                outcome = self._outcome(file, origin, good, now)
+                outcomes.append(outcome)
+                self._open[origin] = file
+                room -= len(outcome.document.body) if outcome.document else 0
+        return tuple(outcomes)
+
+    def settle(self, outcome: FetchOutcome, problem: str | None, *, now: datetime) -> None:
+        """Put the file of an outcome away: done, or in quarantine if there was a problem."""
+        file = self._open.pop(outcome.url, None)
+        if file is None:
+            return
+        if problem is not None:
+            quarantine(file, problem, now=now)
+            return
+        if mark_done(file, mode=self.spec.done, now=now) == file.path:
+            self._kept.add(_key(file))
+
+    def _outcome(self, file: FoundFile, origin: str, state: FetchState, now: datetime) -> FetchOutcome:
+        try:
+            document = read(file, max_bytes=self.spec.max_bytes, now=now)
+        except NotReadyError:
+            raise
+        except FetchError as error:
+            return FetchOutcome(OutcomeKind.FAILED, state, origin, fail=FailKind.FILE, why=str(error))
+        return FetchOutcome(OutcomeKind.OK, state, origin, document=document)
+
+
+def _key(file: FoundFile) -> tuple[tuple[int, int], int, int]:
+    return (file.inode, file.size, file.mtime_ns)
+
+
+async def _changes(folder: Path, *, tick_s: float, force_polling: bool | None) -> AsyncGenerator[bool, None]:
+    """Yield True for changes and False for a tick without any; end when the folder is another one than at the start."""
+    identity = _identity(folder)
+    with suppress(FileNotFoundError):
+        events = awatch(
+            folder,
+            watch_filter=None,
+            debounce=200,
+            rust_timeout=int(tick_s * 1000),
+            yield_on_timeout=True,
+            recursive=False,
+            force_polling=force_polling,
+        )
+        async with aclosing(events):
+            async for changes in events:
+                if _identity(folder) != identity:
+                    return
+                yield bool(changes)
+
+
+async def _paced(changes: AsyncIterator[bool], *, settle_s: float, rescan_s: float) -> AsyncIterator[bool]:
+    """Yield for each tick whether it is worth a look."""
+    loop = asyncio.get_running_loop()
+    looked_at, settled_at = loop.time(), None
+    async for changed in changes:
+        at = loop.time()
+        settled = settled_at is not None and at >= settled_at
+        if changed:
+            settled_at = at + settle_s
+        elif settled:
+            settled_at = None
+        worth = changed or settled or at - looked_at >= rescan_s
+        looked_at = at if worth else looked_at
+        yield worth
+
+
+def _entries(folder: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+    """Yield what stands in a folder with its own status, links not followed; sub-folders and hidden names left out."""
+    try:
+        with os.scandir(folder) as entries:
+            listed = [entry for entry in entries if not entry.name.startswith(".")]
+    except OSError as error:
+        raise FetchError(f"the folder {_printable(folder)} cannot be read: {error.strerror}") from error
+    for entry in listed:
+        try:
+            status = os.lstat(entry.path)
+        except OSError:
+            continue  # it went away between the two looks
+        if not stat.S_ISDIR(status.st_mode):
+            yield entry, status
+
+
+def _found(folder: Path, path: Path, status: os.stat_result) -> FoundFile:
+    inode = (status.st_dev, status.st_ino)
+    return FoundFile(folder, path, status.st_size, status.st_mtime_ns, inode, _problem(status.st_mode))
+
+
+def _problem(mode: int) -> str | None:
+    """Return what a file is if it is no regular one."""
+    if stat.S_ISREG(mode):
+        return None
+    return "a symbolic link" if stat.S_ISLNK(mode) else "no regular file but a pipe, socket or device"
+
+
+def _is_unfinished(name: str) -> bool:
+    return name.lower().endswith(_UNFINISHED)
+
+
+def _read_bytes(file: FoundFile, max_bytes: int) -> bytes:
+    """Return the bytes of exactly the file that was found."""
+    # NOFOLLOW: a link put in its place is not followed; NONBLOCK: a pipe put in its place does not hang us
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(file.path, flags)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
+            raise NotReadyError(f"{file.name} is not there any more") from error
+        raise FetchError(f"{file.name} cannot be read: {error.strerror}") from error
+    with os.fdopen(handle, "rb") as stream:
+        if not _is_same(file, os.fstat(handle)):
+            raise NotReadyError(f"{file.name} changed since it was found")
+        if file.size > max_bytes:
+            raise TooBigError(f"{file.name} has {file.size:,} bytes, more than {max_bytes:,}")
+        body = stream.read(max_bytes + 1)
+        if not _is_same(file, os.fstat(handle)) or len(body) != file.size:
+            raise NotReadyError(f"{file.name} changed while it was read")
+    return body
+
+
+def _is_same(file: FoundFile, status: os.stat_result) -> bool:
+    there = (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
+    return stat.S_ISREG(status.st_mode) and there == _key(file)
+
+
+def _move(path: Path, goal: Path, *, name: str | None = None) -> Path:
+    """Move a file into a folder under its name, or the next free numbered one, and return where it is."""
+    _make_folder(goal)
+    return _rename(path, _reserve(goal, os.fsencode(name or path.name)))
+
+
+def _rename(path: Path, place: Path) -> Path:
+    """Move a file over the empty one that holds its place, and write both folders to disk."""
+    try:
+        path.rename(place)
+    except OSError as error:
+        with suppress(OSError):
+            if place.stat().st_size == 0:
+                place.unlink()  # our own empty place holder, nobody's file
+        raise FetchError(
+            f"{_printable(path)} cannot be moved to {_printable(place.parent)}: {error.strerror}"
+        ) from error
+    _sync_folder(place.parent)
+    _sync_folder(path.parent)
+    return place
+
+
+def _reserve(goal: Path, name: bytes) -> Path:
+    """Return a path in a folder that nobody had, held by an empty file, so that a move never overwrites anything."""
+    stem, dot, suffix = name.partition(b".")
+    room = _MAX_NAME - len(WHY_SUFFIX) - 8  # the reason's name and a number must fit behind it
+    tail = (dot + suffix)[-40:] if dot else b""
+    stem = stem if len(name) <= room else name[: room - len(tail)]
+    tail = dot + suffix if len(name) <= room else tail
+    for number in range(_MAX_NUMBER):
+        candidate = goal / os.fsdecode(stem + (b"-%d" % number if number else b"") + tail)
+        try:
+            os.close(os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise FetchError(f"nothing can be moved to {_printable(goal)}: {error.strerror}") from error
+        return candidate
+    raise FetchError(f"{_printable(goal)} has {_MAX_NUMBER:,} files of this name")
+
+
+def _reason_path(path: Path) -> Path:
+    return path.with_name(path.name + WHY_SUFFIX)
+
+
+def _add_reason(path: Path, why: str, now: datetime) -> None:
+    """Add one line to a reason and write it to disk."""
+    line = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} {' '.join(why[:_MAX_WHY].split())}\n"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(path, flags, 0o600), "ab") as stream:
+            stream.write(line.encode("utf-8", "replace"))
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise FetchError(f"the reason {_printable(path)} cannot be written: {error.strerror}") from error
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder of ours; a link in its place would lead the files somewhere else."""
+    for part in (path.parent, path):
+        if part.is_symlink() and part.name in {DONE, QUARANTINE}:
+            raise FetchError(f"{_printable(part)} is a symbolic link; files are not moved through it")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FetchError(f"the folder {_printable(path)} cannot be made: {error.strerror}") from error
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    """Write a folder to disk, so that a rename outlives a power cut; not every file system can."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _printable(path: Path) -> str:
+    return os.fsencode(path).decode("utf-8", "replace")
