@@ -186,7 +186,7 @@ def _proposal_score(sentence: str, place: int, total: int, name: str) -> float:
     if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sentence, re.IGNORECASE):
         score += 1
         if re.search(rf"(?<!\w){re.escape(name)}(?:\s*\([^)]*\))?,? (?:is|are|a|an|the|that|which)\b", sentence, re.I):
-            score += 2
+            score += 3
     if _COINED.match(sentence):
         score += 1.5
     if _DETAIL.search(sentence):

@@ -313,4 +313,5 @@ def test_index_order() -> None:
         counted(3, 2),
         Momentum(),
     ]
-    assert rows == sorted(rows[::-1], key=index_key)
+    mixed = [rows[place] for place in (6, 2, 5, 1, 0, 4, 3)]
+    assert rows == sorted(mixed, key=index_key)
