@@ -144,7 +144,7 @@ def _paper_entry(paper: FeedPaper, topic: Topic, site: FeedSite, home: str | Non
         authors=paper.paper.authors,
         authors_more=paper.paper.authors_more,
         group=paper.paper.group,
-        categories=labels,
+        categories=tuple(dict.fromkeys(labels)),
     )
 
 

@@ -32,8 +32,8 @@ _FORBIDDEN = re.compile(
     + "]"
 )
 # No-break spaces are not folded: they hold "up 145%" together.
-_WHITE = re.compile("[ \t\n\f\v]+")
-_NEWLINES = re.compile("\r\n?|[\x85\u2028\u2029]")
+_WHITE = re.compile("[ \t\n]+")
+_NEWLINES = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 # The start tag of a fragment repeats the namespaces that the document's root declares already.
 _DECLARATIONS = re.compile(rb"""\s+xmlns(?::\w+)?=(?:"[^"]*"|'[^']*')""")
@@ -44,11 +44,16 @@ def clean_text(text: str) -> str:
 
     Source: XML 1.0 2.2 (Char, and the note on discouraged characters), 2.11 (line ends).
     """
+    # Nearly all text is printable but for line feeds, and nothing forbidden is: this look is much faster than a search.
+    if text.replace("\n", "").isprintable():
+        return text
     return _FORBIDDEN.sub("", _NEWLINES.sub("\n", text))
 
 
 def clean_line(text: str) -> str:
     """Return the text as ``clean_text`` does, on one line: white space folded, none at the ends."""
+    if text.isprintable() and "  " not in text:
+        return text.strip()
     return _WHITE.sub(" ", clean_text(text)).strip()
 
 

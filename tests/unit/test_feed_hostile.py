@@ -163,7 +163,7 @@ def test_no_text_breaks_a_feed(field: str, text: str) -> None:
 def kept(text: str) -> str:
     """Return what of a line must come through, said another way than the code says it: one character at a time."""
     folded = "".join(
-        " " if c in "\t\n\r\f\v\x85\u2028\u2029" else c for c in text if c not in BROKEN or c in "\t\n\r\x85"
+        " " if c in "\t\n\r\f\v\x85\u2028\u2029" else c for c in text if c not in BROKEN or c in "\t\n\r\f\v\x85"
     )
     plain = "".join(c for c in folded if ord(c) & 0xFFFE != 0xFFFE and not 0xD800 <= ord(c) < 0xE000)
     return " ".join(filter(None, "".join(c for c in plain if not 0xFDD0 <= ord(c) <= 0xFDEF).split(" "))).strip()
