@@ -106,7 +106,6 @@ class DigestSettings(_Section):
     budget: int = Field(default=40, ge=1, le=1000, description="Papers shown in full per digest, over all topics.")
     welcome_papers: int = Field(default=10, ge=0, le=100, description="Latest papers in a reader's first digest.")
     tagged_shown: int = Field(default=5, ge=0, le=100, description="Older papers newly tagged that a digest shows.")
-
     language: Text = Field(
         default="en",
         pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]+)*$",
