@@ -22,5 +22,5 @@ def safe_url(url: object) -> str:
         scheme = urlsplit(text).scheme
     except ValueError:  # "http://[": not a URL at all
         return ""
-    clean = text.isprintable() and not any(character.isspace() for character in text)
+    clean = text.isprintable() and " " not in text
     return text if clean and scheme in _SCHEMES else ""

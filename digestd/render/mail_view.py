@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -124,7 +125,7 @@ class MailView:
     catch_up: str
     online: str
     charts: str  #: "12 weeks", the head of the charts' column; "" if there are none
-    unfinished: bool
+    chart_key: str  #: how to read the charts
     new_label: str
     glance: tuple[str, ...]  #: the table on top, as text
     sections: tuple[SectionView, ...]
@@ -168,7 +169,7 @@ def mail_view(digest: Digest, links: Links, *, pictures: bool, named: int) -> Ma
         catch_up=f"More days than usual, {digest.catch_up.rstrip('.')}." if digest.catch_up else "",
         online=safe_url(links.online),
         charts=f"{weeks} weeks" if charts else "",
-        unfinished=any(chart.hollow for chart in charts),
+        chart_key=_chart_key(charts),
         new_label="Papers" if digest.welcome else "New",
         glance=_glance(sections, "" if digest.welcome else " new"),
         sections=sections,
@@ -287,6 +288,16 @@ def _chart_view(momentum: Momentum, digest: Digest, *, pictures: bool) -> ChartV
         width=spark.width_of(drawn),
         height=spark.MAIL.height,
     )
+
+
+def _chart_key(charts: Sequence[ChartView]) -> str:
+    """Return how to read the charts; "" if there are none."""
+    if not charts:
+        return ""
+    if not charts[0].cid:  # block characters have one colour and no outlines
+        return "Charts: papers a week, the last four weeks on the right."
+    hollow = ", the unfinished week hollow" if any(chart.hollow for chart in charts) else ""
+    return f"Charts: papers a week, the last four weeks in red{hollow}."
 
 
 def chart_id(momentum: Momentum) -> str:

@@ -128,7 +128,9 @@ def quoted_printable(text: str) -> bytes:
         is_code = len(piece) == 28 and piece.startswith(b"~~")
         parts.append(b"=\r\n" + piece + b"=\r\n" if is_code else _qp(piece))
     encoded = b"".join(parts)
-    return re.sub(rb"^From ", b"=46rom ", encoded, flags=re.MULTILINE) + b"\r\n"
+    if b"From " in encoded:
+        encoded = re.sub(rb"^From ", b"=46rom ", encoded, flags=re.MULTILINE)
+    return encoded + b"\r\n"
 
 
 def skeleton_of(parts: MailParts, key: str) -> Skeleton:
@@ -269,7 +271,8 @@ def _soft(value: str) -> bytes:
 
 def _qp(data: bytes) -> bytes:
     """Return CRLF text in quoted-printable; binascii breaks lines by a bare LF where the text has no line end."""
-    return re.sub(rb"(?<!\r)\n", b"\r\n", binascii.b2a_qp(data))
+    encoded = binascii.b2a_qp(data)
+    return encoded if b"\n" in data else encoded.replace(b"=\n", b"=\r\n")
 
 
 def _splice(body: bytes, values: Mapping[bytes, bytes]) -> bytes:
