@@ -29,6 +29,14 @@ class LabelCut:
     unparsed: str | None = None  #: the line without "+N" where it could not be cut
 
 
+@dataclass(frozen=True, slots=True)
+class LabelIndex:
+    """A vocabulary, ready for cutting."""
+
+    counts: Mapping[str, int]
+    lengths: Mapping[str, tuple[int, ...]]  #: first word -> lengths of labels that begin with it, longest first
+
+
 def cut_labels(line: str, vocabulary: Vocabulary, *, own: str | None) -> LabelCut:
     """Return the labels of a tag line.
 
@@ -40,19 +48,28 @@ def cut_labels(line: str, vocabulary: Vocabulary, *, own: str | None) -> LabelCu
         vocabulary: labels known so far.
         own: the page's own topic, which counts as known; None if the page names none.
     """
+    return cut_with(line, index_labels(vocabulary, own=own))
+
+
+def index_labels(vocabulary: Vocabulary, *, own: str | None) -> LabelIndex:
+    """Return the vocabulary ready for cutting many lines; kept for the next page of the same topic."""
+    return _index(_SameVocabulary(vocabulary), own)
+
+
+def cut_with(line: str, index: LabelIndex) -> LabelCut:
+    """Return the labels of a tag line, as :func:`cut_labels` does."""
     row, more = split_more(line)
     if not row:
         return LabelCut((), more)
-    labels = _cut_row(row, _index(_SameVocabulary(vocabulary), own)) if len(row) <= _MAX_LINE else None
+    labels = _cut_row(row, index) if len(row) <= _MAX_LINE else None
     return LabelCut((), more, row) if labels is None else LabelCut(labels, more)
 
 
-def ends_in_half_label(line: str, vocabulary: Vocabulary, *, own: str | None) -> bool:
+def ends_in_half_label(line: str, index: LabelIndex) -> bool:
     """Return whether a tag line looks cut: whole labels, then the beginning of a known one."""
     row, more = split_more(line)
     if more or len(row) > _MAX_LINE:
         return False
-    index = _index(_SameVocabulary(vocabulary), own)
     starts = {0}
     for start in _word_starts(row):
         if start not in starts:
@@ -79,14 +96,6 @@ def load_vocabulary(text: str) -> Vocabulary:
     return Vocabulary(counts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """A vocabulary, ready for cutting."""
-
-    counts: Mapping[str, int]
-    lengths: Mapping[str, tuple[int, ...]]  #: first word -> lengths of labels that begin with it, longest first
-
-
 class _SameVocabulary:
     """A vocabulary as a key of a cache: the same object with as many labels, compared without reading them."""
 
@@ -102,7 +111,7 @@ class _SameVocabulary:
 
 
 @lru_cache(maxsize=8)
-def _index(same: _SameVocabulary, own: str | None) -> _Index:
+def _index(same: _SameVocabulary, own: str | None) -> LabelIndex:
     counts = dict(same.vocabulary.counts)
     if own and own not in counts:
         counts[own] = 1
@@ -110,7 +119,7 @@ def _index(same: _SameVocabulary, own: str | None) -> _Index:
     for label in counts:
         if label:
             lengths.setdefault(label.split(" ", 1)[0], set()).add(len(label))
-    return _Index(counts, {word: tuple(sorted(found, reverse=True)) for word, found in lengths.items()})
+    return LabelIndex(counts, {word: tuple(sorted(found, reverse=True)) for word, found in lengths.items()})
 
 
 def _word_starts(row: str) -> list[int]:
@@ -126,7 +135,7 @@ def _is_label(row: str, start: int, end: int, counts: Mapping[str, int]) -> bool
     return (end == len(row) or row[end : end + 1] == " ") and row[start:end] in counts
 
 
-def _cut_row(row: str, index: _Index) -> tuple[str, ...] | None:
+def _cut_row(row: str, index: LabelIndex) -> tuple[str, ...] | None:
     """Return the best cut, None if there is none: dynamic programming from the end, one look per word and length."""
     size, counts, lengths = len(row), index.counts, index.lengths
     # place -> (labels from here on, minus how often they were seen, end of the first one)

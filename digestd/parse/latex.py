@@ -63,7 +63,7 @@ def to_unicode(text: str) -> str:
         return text
     if len(text) > _MAX_LENGTH:
         return text
-    if _TEXT_SPECIAL.search(text):
+    if "\\" in text or "{" in text or "$" in text or "^" in text:
         text = _Reader(text).read(0, len(text), 0)
     return _polish(text)
 
@@ -140,7 +140,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.pairs = _match_braces(text)
+        self.pairs = _match_braces(text) if "{" in text else {}
 
     def read(self, start: int, end: int, depth: int) -> str:
         """Return a stretch of running text; what is not understood stays."""

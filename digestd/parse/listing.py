@@ -43,7 +43,7 @@ from digestd.parse.fields import (
     split_authors,
     split_more,
 )
-from digestd.parse.labels import LabelCut, cut_labels, ends_in_half_label
+from digestd.parse.labels import LabelCut, LabelIndex, cut_with, ends_in_half_label, index_labels
 from digestd.parse.latex import join_fragments, to_unicode
 from digestd.parse.listing_head import Head, date_momentum, read_head
 
@@ -91,7 +91,7 @@ class _Context:
     """What all blocks of a page are read with."""
 
     own: str | None  #: the page's topic
-    vocabulary: Vocabulary
+    index: LabelIndex  #: labels known
     latest: date | None  #: dates after this one are not believed
 
 
@@ -150,7 +150,7 @@ def parse_paragraphs(
         return _page_without_papers(head, document, format_name, cut=bool(cut))
     fetched_on = document.fetched_at.date() if document.fetched_at else None
     latest = fetched_on + timedelta(days=_FUTURE_DAYS) if fetched_on and fetched_on.year < 9999 else None
-    context = _Context(head.topic, vocabulary, latest)
+    context = _Context(head.topic, index_labels(vocabulary, own=head.topic), latest)
     reads = [_read_block(block, context) for block in blocks[:-1]]
     reads.append(_read_last(blocks[-1], context, cut=cut))
     papers = tuple(read.paper for read in reads if read.paper is not None)
@@ -335,7 +335,7 @@ def _names_topic(line: str, own: str) -> bool:
 
 
 def _is_cut(line: str, context: _Context) -> bool:
-    return cut_labels(line, context.vocabulary, own=context.own).unparsed is None
+    return cut_with(line, context.index).unparsed is None
 
 
 def _is_tag_line(line: str, context: _Context) -> bool:
@@ -404,10 +404,14 @@ def _read_paper(block: _Block, end: int, context: _Context) -> _Read:
         topics=cut.labels,
         topics_more=cut.more,
         topics_unparsed=cut.unparsed,
-        links=tuple(link for link in title.links if link.startswith(("http://", "https://"))),
+        links=_web_links(title.links) if title.links else (),
         warnings=tuple(warnings),
     )
     return _Read(paper, tuple(warnings))
+
+
+def _web_links(links: Sequence[str]) -> tuple[str, ...]:
+    return tuple(link for link in links if link.startswith(("http://", "https://")))
 
 
 def _readable(raw: str) -> str:
@@ -420,7 +424,7 @@ def _read_labels(tags: Paragraph, context: _Context) -> LabelCut:
     if tags.labels:
         _, more = split_more(tags.text)
         return LabelCut(tags.labels, more)
-    return cut_labels(tags.text, context.vocabulary, own=context.own)
+    return cut_with(tags.text, context.index)
 
 
 def _ends_half(reads: Sequence[_Read], papers: Sequence[Paper], context: _Context) -> str:
@@ -431,7 +435,7 @@ def _ends_half(reads: Sequence[_Read], papers: Sequence[Paper], context: _Contex
     run = papers[-1].topics_unparsed
     if run is None or reads[-1].paper is None or papers[-1].topics_more:
         return ""
-    if ends_in_half_label(run, context.vocabulary, own=context.own):
+    if ends_in_half_label(run, context.index):
         return "the page ends inside a label"
     others = papers[:-1]
     if others and all(paper.topics for paper in others):
