@@ -26,8 +26,6 @@ from digestd.phrases import (
 
 SUBJECT_LIMIT = 50
 PREHEADER_LIMIT = 100
-#: Shorter stumps of a topic's name say less than the count of papers does.
-_NAME_STUMP = 12
 #: How near to a whole multiple a change must be to be called one: 95 to 105 % is "double".
 _NEAR = 0.05
 _FOUR_WEEKS = "in four weeks"
@@ -73,7 +71,7 @@ def _text(momentum: Momentum, trend: Trend, new: int | None) -> str:
             return f"Cooling: {_count(momentum)}, {_fall(momentum)}"
         case Trend.FEW:
             return _sentence(_counts(momentum))
-        case Trend.UNKNOWN:
+        case _:
             if momentum.current is not None:
                 return _sentence(_count(momentum))
             return "No figures for this topic" if new is None else f"{new:,} new {'paper' if new == 1 else 'papers'}"
@@ -91,9 +89,8 @@ def _short(momentum: Momentum, trend: Trend) -> str:
         case Trend.FEW:
             return _after_short(momentum)
         case Trend.UP | Trend.DOWN:
-            percent = change_percent(momentum)
-            return _after_short(momentum) if percent is None else signed_percent(percent)
-        case Trend.UNKNOWN:
+            return signed_percent(change_percent(momentum))
+        case _:
             return "" if momentum.current is None else f"{momentum.current:,}"
 
 
@@ -103,13 +100,11 @@ def signed_percent(percent: int) -> str:
     return f"{sign}{abs(percent):,}%"
 
 
-def change_percent(momentum: Momentum) -> int | None:
-    """Return the printed percent, else the one that the printed counts give; None from none or without counts."""
+def change_percent(momentum: Momentum) -> int:
+    """Return the printed percent of a rise or fall, else the one that the counts give; 0 where there is none."""
     if momentum.change_percent is not None:
         return momentum.change_percent
-    if momentum.current is None or momentum.previous is None:
-        return None
-    return whole_percent(momentum.current, momentum.previous)
+    return whole_percent(momentum.current or 0, momentum.previous or 0) or 0
 
 
 def share_words(momentum: Momentum) -> str:
@@ -148,8 +143,6 @@ def _after_short(momentum: Momentum) -> str:
 def _rise(momentum: Momentum) -> str:
     """Return "up 145%", "double the four before", "four times the four before", "after 8"."""
     percent = change_percent(momentum)
-    if percent is None:
-        return _after(momentum)
     if abs(percent - 100) <= 100 * _NEAR:
         return "double the four before"
     times = momentum.current / momentum.previous if momentum.current and momentum.previous else 1 + percent / 100
@@ -164,8 +157,7 @@ def _rise(momentum: Momentum) -> str:
 
 def _fall(momentum: Momentum) -> str:
     """Return "down 28%"."""
-    percent = change_percent(momentum)
-    return _after(momentum) if percent is None else f"down{NBSP}{abs(percent):,}%"
+    return f"down{NBSP}{abs(change_percent(momentum)):,}%"
 
 
 def _new_topic(momentum: Momentum) -> str:
@@ -224,8 +216,6 @@ def subject(digest: Digest) -> str:
     if moved and digest.new:
         name, move = " ".join(moved[0].topic.name.split()), _move(moved[0])
         room = SUBJECT_LIMIT - len(move) - 1
-        if room < _NAME_STUMP:
-            return _fit([counted])
         return _fit([f"{name} {move}, {counted}", f"{name} {move}", f"{cut_at_word(name, room)} {move}"])
     days = date_range(digest.since, digest.until, year=False)
     if digest.new or not (digest.tagged or digest.tagged_rest or digest.revised or digest.withdrawn):
@@ -268,8 +258,6 @@ def _moved(digest: Digest) -> list[Section]:
 def _move(section: Section) -> str:
     """Return "up 145%", "down 28%" with plain spaces: a subject is folded by others."""
     percent = change_percent(section.momentum)
-    if percent is None:
-        return f"at {_after_short(section.momentum)}"
     return f"{'up' if percent > 0 else 'down'} {abs(percent):,}%"
 
 

@@ -115,8 +115,6 @@ def previous_counts(current: int, percent: int) -> range:
     # Cut off toward zero: r <= change < r + 1 for a rise, r - 1 < change <= r for a fall.
     if percent >= 0:
         return range(100 * current // (101 + percent) + 1, 100 * current // (100 + percent) + 1)
-    if percent == -99:
-        return range(0)
     return range(-(-100 * current // (100 + percent)), -(-100 * current // (99 + percent)))
 
 

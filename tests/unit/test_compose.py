@@ -343,3 +343,12 @@ def test_every_sighting_is_accounted_for_exactly_once(
         assert len(section.papers) <= per_topic
     assert sum(len(section.papers) for section in digest.sections) + len(digest.tagged) <= budget
     assert len(digest.tagged) <= tagged_shown
+
+
+def test_older_papers_take_their_share_of_the_budget() -> None:
+    """Older papers count in the budget: an eighth of it at most where new papers fill the rest."""
+    new = [on_day(key, 24) for key in range(1, 61)]
+    late = [make_item(make_known(key), Kind.NEWLY_TAGGED) for key in range(61, 68)]
+    options = DigestOptions(papers_per_topic=60, budget=16)
+    digest = compose(make_request(make_topic_news("Kelp", [*new, *late]), options=options))
+    assert (14, 2) == (len(digest.sections[0].papers), len(digest.tagged))

@@ -278,3 +278,30 @@ def test_preheader_of_few_papers() -> None:
         digest(section("Crab", counted(3, 2), 2, ("Tide Tables", "Otolith: Rings")))
     )
     assert "Eels is quiet." == preheader(digest(section("Eels", counted(3, 2))))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("A" * 42, f"{'A' * 42} up 145%"),
+        ("A" * 43, f"{'A' * 41}\u2026 up 145%"),
+    ],
+)
+def test_subject_at_its_very_limit(name: str, expected: str) -> None:
+    """A name of one word that leaves exactly 50 characters stays, a longer one is broken at exactly 50."""
+    assert expected == subject(digest(section(name, counted(54, 22), 2)))
+    assert 50 == len(expected)
+
+
+def test_preheader_stops_before_its_limit() -> None:
+    """Topics that don't fit are left out whole."""
+    long = "Passive Acoustic Monitoring of Reefs and Lagoons at Night"
+    made = digest(
+        section("Crab", counted(3, 2), 1, ("Tide Tables",)),
+        section("Eels", counted(3, 2)),
+        section(long, counted(9, 2)),
+    )
+    assert "Tide Tables. Eels is quiet." == preheader(digest(*made.sections[:2]))
+    assert f"Tide Tables. Eels is quiet, {long} is quiet." == preheader(made)
+    more = digest(*made.sections, section(long, counted(9, 2)))
+    assert f"Tide Tables. Eels is quiet, {long} is quiet." == preheader(more)

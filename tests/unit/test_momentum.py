@@ -272,6 +272,8 @@ def test_disagreement_in_words() -> None:
         (counted(7, 2), 3, Trend.FEW),
         (counted(40, 4), 3, Trend.FEW),
         (counted(36, 41), 3, Trend.STEADY),
+        (counted(47, 30), 3, Trend.UP),  # p = 0.067
+        (counted(46, 31), 3, Trend.STEADY),  # p = 0.110
         (counted(22, 54), 3, Trend.DOWN),
         (Momentum(), 3, Trend.UNKNOWN),
         (Momentum(), None, Trend.UNKNOWN),

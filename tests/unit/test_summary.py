@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from digestd.summary import split_sentences, summarise
+from tests.shared import shared_path
 
 CONTEXT = "Coral reefs crackle at night, and the crackle carries news about their health."
 PROPOSAL = "We present ReefEar, a self-supervised encoder trained on hydrophone audio."
@@ -175,3 +178,39 @@ def test_summarise_is_made_of_whole_sentences(parts: list[str], count: int) -> N
         assert len(places) < 2 or told[1] in own[own.index(told[0]) + 1 :] or told[0] in own[: places[1]]
     else:
         assert any(sentence.startswith(made[:-1].rstrip()) for sentence in own)
+
+
+def test_summarise_takes_no_second_sentence_that_does_not_fit() -> None:
+    """Two sentences over the limit are one: nothing is cut that can stay whole."""
+    long = f"We present ReefEar, an encoder {'of hums and clicks ' * 10}at sea."
+    assert len(long) + 1 + len(RESULT) > 280
+    assert long == summarise(f"{long} {RESULT}")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "To reduce cost, we further improve it by 90% over every baseline.",
+        "It improves by 90% at sea.",
+        "All of the 40 models that improve by 90% are available at https://reef.example/ear now.",
+        "In the end there is also an improvement for 3 eels.",
+    ],
+)
+def test_summarise_prefers_the_main_result(other: str) -> None:
+    """Details, stumps, addresses and results without a measure give way to the measured one."""
+    assert f"{PROPOSAL} {RESULT}" == summarise(f"{PROPOSAL} {RESULT} {other}")
+
+
+def test_summarise_does_not_take_an_address_for_a_proposal() -> None:
+    """Where only the code is presented, the first plain sentence stands."""
+    assert CONTEXT == summarise(f"{CONTEXT} {CODE}", sentences=1)
+
+
+def test_summaries_of_real_pages() -> None:
+    """Every abstract of the real pages gives one or two of its own sentences within the limit."""
+    for path in sorted(shared_path("truth").glob("*.json")):
+        for paper in json.loads(path.read_text())["papers"]:
+            made = summarise(paper["abstract_unicode"], paper["title_unicode"])
+            assert 60 < len(made) <= 280
+            own = " ".join(paper["abstract_unicode"].split())
+            assert all(sentence.removesuffix("\u2026") in own for sentence in split_sentences(made))
