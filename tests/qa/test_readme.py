@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from digestd.cli import main
+from digestd.cli import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,7 +34,7 @@ def walk(
 @cache
 def commands() -> dict[str, click.Command]:
     """Return all commands by their words; the program itself is ""."""
-    return dict(walk(main, ""))
+    return dict(walk(cli, ""))
 
 
 def calls(page: Path) -> list[str]:
@@ -71,7 +71,7 @@ def test_page_calls_commands_that_exist(page: Path) -> None:
         _, command, rest = found
         known = {
             name
-            for parameter in [*command.params, *main.params]
+            for parameter in [*command.params, *cli.params]
             for name in [*parameter.opts, *parameter.secondary_opts]
         }
         known |= {"--help"}
