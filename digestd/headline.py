@@ -52,7 +52,7 @@ def headline(
         trend=trend,
         text=_text(momentum, trend, new),
         short=_short(momentum, trend),
-        note=DOT.join(note for note in notes if note),
+        note=_sentence(DOT.join(note for note in notes if note)),
     )
 
 
@@ -261,7 +261,7 @@ def _move(section: Section) -> str:
     return f"{'up' if percent > 0 else 'down'} {abs(percent):,}%"
 
 
-_TOPIC_WORDS = {Trend.QUIET: "is quiet", Trend.STEADY: "is steady", Trend.NEW_TOPIC: "is new"}
+_TOPIC_WORDS = {Trend.QUIET: "quiet", Trend.STEADY: "steady", Trend.NEW_TOPIC: "a new topic"}
 
 
 def preheader(digest: Digest) -> str:
@@ -294,7 +294,7 @@ def preheader(digest: Digest) -> str:
 
 
 def _topic_clause(section: Section) -> str:
-    """Return "RL for LLM Agents down 28%", "GPU Kernel Generation is quiet"; "" for few papers."""
+    """Return "RL for LLM Agents down 28%", "GPU Kernel Generation quiet"; "" for few papers."""
     trend, name = section.headline.trend, " ".join(section.topic.name.split())
     if trend in (Trend.UP, Trend.DOWN):
         return f"{name} {_move(section)}"

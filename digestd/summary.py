@@ -12,6 +12,7 @@ from digestd.phrases import cut_at_word, short_title
 
 _LIMIT = 280
 _AIM = 190
+_LOOK = 200
 
 # Words before a full stop that don't end a sentence, whatever follows.
 _ABBREVIATIONS = frozenset(
@@ -99,7 +100,9 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     """Return whether the full stop, question or exclamation mark ends the sentence that began at ``start``."""
-    before, mark, after = text[start : match.start()], match.group(), text[match.end() :]
+    # A short look back and ahead, so that a long text without sentences costs no more than its length.
+    before = text[max(start, match.start() - _LOOK) : match.start()]
+    mark, after = match.group(), text[match.end() : match.end() + _LOOK]
     if "\u3002" in mark:
         return True
     spaced = after.startswith(" ")
@@ -185,7 +188,9 @@ def _proposal_score(sentence: str, place: int, total: int, name: str) -> float:
         score += 3
     if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sentence, re.IGNORECASE):
         score += 1
-        if re.search(rf"(?<!\w){re.escape(name)}(?:\s*\([^)]*\))?,? (?:is|are|a|an|the|that|which)\b", sentence, re.I):
+        if re.search(
+            rf"(?<!\w){re.escape(name)}(?:\s*\([^)]{0, 80}\))?,? (?:is|are|a|an|the|that|which)\b", sentence, re.I
+        ):
             score += 3
     if _COINED.match(sentence):
         score += 1.5

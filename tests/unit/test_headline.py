@@ -120,10 +120,10 @@ def test_quiet_headline(momentum: Momentum, last: date | None, note: str) -> Non
             "Steady: 18 papers in four weeks, after 18",
             "0.2% of all new papers · the source says unchanged",
         ),
-        (stated(1000, 1), "Steady: 1,000 papers in four weeks", "the source says up 1%"),
+        (stated(1000, 1), "Steady: 1,000 papers in four weeks", "The source says up 1%"),
         (stated(9, 13), "9 papers in four weeks, after 8", ""),
         (stated(100, 1150), "100 papers in four weeks, after 8", ""),
-        (stated(41, 1000), "41 papers in four weeks", "the source says up 1,000%"),
+        (stated(41, 1000), "41 papers in four weeks", "The source says up 1,000%"),
         (stated(5, 1000), "5 papers in four weeks", ""),
         (stated(54, 145, None, 0.5), "54 papers in four weeks, up\u00a0145%", "0.5% of all new papers"),
     ],
@@ -269,7 +269,7 @@ def test_preheader() -> None:
         section("Cod", counted(30, 31), 1),
         section("Crab", counted(3, 2), 1),
     )
-    assert "ReefEar, Tide Tables, Otolith and 4 more. Kelp down 59%, Eels is quiet, Cod is steady." == preheader(made)
+    assert "ReefEar, Tide Tables, Otolith and 4 more. Kelp down 59%, Eels quiet, Cod steady." == preheader(made)
 
 
 def test_preheader_of_few_papers() -> None:
@@ -277,7 +277,7 @@ def test_preheader_of_few_papers() -> None:
     assert "Tide Tables and Otolith." == preheader(
         digest(section("Crab", counted(3, 2), 2, ("Tide Tables", "Otolith: Rings")))
     )
-    assert "Eels is quiet." == preheader(digest(section("Eels", counted(3, 2))))
+    assert "Eels quiet." == preheader(digest(section("Eels", counted(3, 2))))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_preheader_stops_before_its_limit() -> None:
         section("Eels", counted(3, 2)),
         section(long, counted(9, 2)),
     )
-    assert "Tide Tables. Eels is quiet." == preheader(digest(*made.sections[:2]))
-    assert f"Tide Tables. Eels is quiet, {long} is quiet." == preheader(made)
+    assert "Tide Tables. Eels quiet." == preheader(digest(*made.sections[:2]))
+    assert f"Tide Tables. Eels quiet, {long} quiet." == preheader(made)
     more = digest(*made.sections, section(long, counted(9, 2)))
-    assert f"Tide Tables. Eels is quiet, {long} is quiet." == preheader(more)
+    assert f"Tide Tables. Eels quiet, {long} quiet." == preheader(more)
