@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import Protocol
 
 from digestd.diff import SourceView
+from digestd.model.paper import KnownPaper
 from digestd.model.snapshot import (
     Coverage,
     Document,
@@ -87,6 +88,15 @@ class History(Protocol):
     def set_labels(self, key: int, labels: Sequence[str], topics: Sequence[Topic], *, seen_at: datetime) -> None:
         """Give a paper labels that were read late; it is sighted in the topics they name, as it was in its own."""
 
+    def labelled(self, name: str) -> Sequence[KnownPaper]:
+        """Return the papers with a label of this name, case, signs and white space folded."""
+
+    def all_papers(self) -> Iterator[KnownPaper]:
+        """Yield every paper, in the order in which they became known; their names are left out."""
+
+    def add_baseline(self, slug: str, keys: Sequence[int], *, seen_at: datetime) -> None:
+        """Sight papers as a topic's baseline; those sighted there already are passed over."""
+
     def head(self) -> int:
         """Return the ledger's newest position, 0 if it is empty."""
 
@@ -97,6 +107,9 @@ class History(Protocol):
         self, slug: str, *, limit: int | None = None, kinds: Sequence[Kind] = tuple(Kind)
     ) -> Sequence[LedgerRow]:
         """Return the papers of a topic, newest effective_at first, those of one instant as their page had them."""
+
+    def search(self, words: str, *, limit: int) -> Sequence[KnownPaper]:
+        """Return the papers whose title, abstract or authors hold all the words, best first."""
 
     def coverage(self, slug: str) -> Coverage:
         """Return what of the topic's listing has been seen."""

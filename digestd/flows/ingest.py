@@ -14,7 +14,7 @@ from pathlib import PurePath
 from urllib.parse import urlsplit
 
 from digestd.diff import DiffRules, diff_page
-from digestd.model.snapshot import Document, Kind, Order, Page, SnapshotDiff, SnapshotMeta, SnapshotRecord
+from digestd.model.snapshot import Document, Kind, Order, Page, SeenTitle, SnapshotDiff, SnapshotMeta, SnapshotRecord
 from digestd.model.topic import Topic, Vocabulary
 from digestd.page_hash import page_hash
 from digestd.parse import parse_document
@@ -87,10 +87,10 @@ def record_page(
         diff = diff_page(page, known, view, rules=options.rules, fetched_at=fetched_at)
         meta = SnapshotMeta(topic.slug, source, digest, raw_digest, fetched_at, options.now)
         labels_before = len(history.vocabulary().counts)
-        position = history.record(meta, page, diff)
+        history.record(meta, page, diff)
         if len(history.vocabulary().counts) > labels_before:
             cut_again(history, options.vocabulary, fetched_at=fetched_at)
-    return _record(history, topic, digest, page, diff, position)
+    return _record(history, topic, meta, page, diff)
 
 
 def cut_again(history: History, extra: Vocabulary, *, fetched_at: datetime) -> None:
@@ -164,18 +164,19 @@ def _unchanged(history: History, topic: Topic, digest: str) -> SnapshotRecord:
     )
 
 
-def _record(
-    history: History, topic: Topic, digest: str, page: Page, diff: SnapshotDiff, position: int
-) -> SnapshotRecord:
+def _record(history: History, topic: Topic, meta: SnapshotMeta, page: Page, diff: SnapshotDiff) -> SnapshotRecord:
+    names = {other.slug: other.name for other in history.topics()}
     titles = {intent.index: intent.paper.title for intent in diff.papers}
     by_key = {intent.key: intent.paper.title for intent in diff.papers if intent.key is not None}
     told = {Kind.BASELINE, Kind.NEW, Kind.NEWLY_TAGGED}
     return SnapshotRecord(
-        snapshot=digest,
+        snapshot=meta.digest,
         topic=topic.slug,
         topic_name=topic.name,
-        position=position,
-        sightings=tuple((seen.kind, seen.topic, seen.via, titles[seen.index]) for seen in diff.sightings),
+        position=history.head(),
+        sightings=tuple(
+            SeenTitle(seen.kind, seen.topic, names[seen.topic], seen.via, titles[seen.index]) for seen in diff.sightings
+        ),
         cross_listed=tuple(
             titles[seen.index]
             for seen in diff.sightings
@@ -185,4 +186,5 @@ def _record(
         warnings=(*page.warnings, *(w for paper in page.papers for w in paper.warnings), *diff.warnings),
         incomplete=page.incomplete,
         coverage=history.coverage(topic.slug),
+        quiet_reason=page.quiet_reason if not page.papers else None,
     )

@@ -203,6 +203,17 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenTitle:
+    """A sighting that a snapshot made, for people."""
+
+    kind: Kind
+    topic: str  #: slug
+    topic_name: str
+    via: str  #: page, label or rule
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotRecord:
     """What recording one page did; what ``digestd ingest --json`` prints."""
 
@@ -211,9 +222,10 @@ class SnapshotRecord:
     topic_name: str
     position: int  #: ledger head afterwards
     unchanged: bool = False
-    sightings: tuple[tuple[Kind, str, str, str], ...] = ()  #: (kind, topic slug, via, title), page order
+    sightings: tuple[SeenTitle, ...] = ()  #: page order, those in other topics after those in its own
     cross_listed: tuple[str, ...] = ()  #: titles
     revised: tuple[str, ...] = ()  #: titles
     warnings: tuple[str, ...] = ()
     incomplete: bool = False
     coverage: Coverage = field(default_factory=Coverage)
+    quiet_reason: str | None = None  #: why a valid page is empty

@@ -5,7 +5,7 @@ This module reads; what one snapshot writes is in recorder.py. Neither asks whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -289,6 +289,39 @@ class SqlHistory:
         named = [slug for _, slug, via in other_topics([record], topics, "") if via == "label" and slug not in sighted]
         self._recorder.relabel(key, record, dict.fromkeys(named, kind), seen_at=seen_at)
 
+    def labelled(self, name: str) -> Sequence[KnownPaper]:
+        """Return the papers with a label of this name."""
+        labels = [
+            row["name"]
+            for row in self._engine.query("SELECT name FROM label")
+            if name_key(row["name"]) == name_key(name)
+        ]
+        found: list[KnownPaper] = []
+        for part in chunks(labels):
+            marks, args = placeholders("l", part)
+            rows = self._engine.query(
+                f"""SELECT DISTINCT paper.* FROM paper JOIN paper_label ON paper_label.paper_id = paper.id
+                WHERE paper_label.label IN {marks} ORDER BY paper.id""",  # noqa: S608 # as above
+                args,
+            )
+            found += [to_known(row) for row in rows]
+        return found
+
+    def all_papers(self) -> Iterator[KnownPaper]:
+        """Yield every paper, in the order in which they became known; their names are left out."""
+        after = 0
+        while rows := self._engine.query(
+            "SELECT * FROM paper WHERE id > :after AND merged_into IS NULL ORDER BY id LIMIT 500", {"after": after}
+        ):
+            after = rows[-1]["id"]
+            yield from map(to_known, rows)
+
+    def add_baseline(self, slug: str, keys: Sequence[int], *, seen_at: datetime) -> None:
+        """Sight papers as a topic's baseline; those sighted there already are passed over."""
+        for key in keys:
+            if not self._state(slug, [key]).sighted:
+                self._recorder.sight(key, slug, Kind.BASELINE, seen_at=seen_at)
+
     # -- the ledger
 
     def head(self) -> int:
@@ -327,6 +360,19 @@ class SqlHistory:
             )
             for row in rows
         ]
+
+    def search(self, words: str, *, limit: int) -> Sequence[KnownPaper]:
+        """Return the papers whose title, abstract or authors hold all the words, best first."""
+        found: dict[int, KnownPaper] = {}
+        keys = self._engine.search(words, limit=limit)
+        for part in chunks(keys):
+            marks, args = placeholders("k", part)
+            for row in self._engine.query(
+                f"SELECT * FROM paper WHERE merged_into IS NULL AND id IN {marks}",  # noqa: S608 # as above
+                args,
+            ):
+                found[row["id"]] = to_known(row)
+        return [found[key] for key in keys if key in found]
 
     # -- coverage and momentum
 

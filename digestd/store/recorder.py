@@ -275,24 +275,27 @@ class Recorder:
     # -- the ledger
 
     def _sighting(self, work: _Work, sighting: Sighting) -> None:
-        key = work.keys[sighting.index]
-        topic = work.topics[sighting.topic]
-        self._engine.query(
-            """INSERT INTO ledger (kind, topic_id, paper_id, snapshot_id, via, cross_listed, seen_at)
-            VALUES (:kind, :topic, :paper, :snapshot, :via, :cross_listed, :seen_at)""",
+        self._add_sighting(
             {
                 "kind": str(sighting.kind),
-                "topic": topic,
-                "paper": key,
+                "topic": work.topics[sighting.topic],
+                "paper": work.keys[sighting.index],
                 "snapshot": work.snapshot,
                 "via": sighting.via,
                 "cross_listed": int(sighting.cross_listed),
-                "seen_at": instant(work.meta.fetched_at),
             },
+            work.meta.fetched_at,
         )
-        self._engine.query("UPDATE topic SET known = known + 1 WHERE id = :topic", {"topic": topic})
-        row = self._engine.query("SELECT published, counted FROM paper WHERE id = :key", {"key": key})[0]
-        self._count(topic, row["published"] if row["counted"] else None, 1)
+
+    def _add_sighting(self, row: dict[str, Any], seen_at: datetime) -> None:
+        self._engine.query(
+            """INSERT INTO ledger (kind, topic_id, paper_id, snapshot_id, via, cross_listed, seen_at)
+            VALUES (:kind, :topic, :paper, :snapshot, :via, :cross_listed, :seen_at)""",
+            row | {"seen_at": instant(seen_at)},
+        )
+        self._engine.query("UPDATE topic SET known = known + 1 WHERE id = :topic", {"topic": row["topic"]})
+        paper = self._engine.query("SELECT published, counted FROM paper WHERE id = :key", {"key": row["paper"]})[0]
+        self._count(row["topic"], paper["published"] if paper["counted"] else None, 1)
 
     def _count(self, topic: int, day: str | None, change: int) -> None:
         if day is None:
@@ -332,16 +335,16 @@ class Recorder:
         )
         self._engine.query("DELETE FROM unparsed WHERE paper_id = :key", {"key": key})
         self._add_labels(key, record.topics)
-        row = self._engine.query("SELECT published, counted FROM paper WHERE id = :key", {"key": key})[0]
         for slug, kind in topics.items():
-            topic = self._engine.query("SELECT id FROM topic WHERE slug = :slug", {"slug": slug})[0]["id"]
-            self._engine.query(
-                """INSERT INTO ledger (kind, topic_id, paper_id, via, seen_at)
-                VALUES (:kind, :topic, :paper, 'label', :seen_at)""",
-                {"kind": str(kind), "topic": topic, "paper": key, "seen_at": instant(seen_at)},
-            )
-            self._engine.query("UPDATE topic SET known = known + 1 WHERE id = :topic", {"topic": topic})
-            self._count(topic, row["published"] if row["counted"] else None, 1)
+            self.sight(key, slug, kind, seen_at=seen_at)
+
+    def sight(self, key: int, slug: str, kind: Kind, *, seen_at: datetime) -> None:
+        """Write one sighting that no snapshot made: by a label read late, or as a topic's baseline."""
+        topic = self._engine.query("SELECT id FROM topic WHERE slug = :slug", {"slug": slug})[0]["id"]
+        self._add_sighting(
+            {"kind": str(kind), "topic": topic, "paper": key, "snapshot": None, "via": "label", "cross_listed": 0},
+            seen_at,
+        )
 
     def _add_labels(self, key: int, labels: Sequence[str]) -> None:
         for label in labels:

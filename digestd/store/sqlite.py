@@ -61,7 +61,6 @@ class SQLiteEngine:
             conn.execute("PRAGMA journal_mode=WAL")
             conn.execute("PRAGMA synchronous=FULL")
             conn.execute("PRAGMA foreign_keys=ON")
-            conn.execute("PRAGMA trusted_schema=OFF")
             conn.execute("PRAGMA cache_size=-16384")
             db = self._local.db = Database(conn)
         return db

@@ -1,0 +1,227 @@
+"""Puts the parts together. Floor 5; the only module that names adapter classes and the only one that looks at the clock.
+
+Entry point: :class:`App`, which makes each part when it is first asked for: ``digestd --help`` opens no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from digestd.errors import ConfigError
+
+if TYPE_CHECKING:  # each costs start-up time that commands without it do not pay
+    import jinja2
+
+    from digestd.config import Settings
+    from digestd.flows.ingest import IngestOptions, Parse
+    from digestd.flows.publish import PublishOptions, WriteFiles
+    from digestd.model.digest import DigestOptions
+    from digestd.model.snapshot import Document, Page
+    from digestd.model.topic import Topic, Vocabulary
+    from digestd.store import SqlStore
+
+#: authority of feed ids where the operator has named none: a name that can never be anybody's (RFC 2606 2)
+NO_AUTHORITY = "digestd.invalid"
+
+
+class SystemClock:
+    """The time of day."""
+
+    def now(self) -> datetime:
+        """Return the present instant, UTC."""
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the command line says."""
+
+    db: str | None = None
+    config: Path | None = None
+    now: datetime | None = None
+    overrides: Mapping[str, Any] | None = None
+
+
+def data_folder(name: str, packaged: str) -> Path:
+    """Return a folder that comes along: in the package of a wheel, beside it in a checkout.
+
+    Raises:
+        ConfigError: it is in neither place.
+    """
+    package = Path(str(files("digestd")))
+    for folder in (package / packaged, package.parent / name):
+        if folder.is_dir():
+            return folder
+    raise ConfigError(f"folder {name}: expected it in {package / packaged} or {package.parent / name}, found neither")
+
+
+class App:
+    """One run of digestd."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self._clock = SystemClock()
+
+    @cached_property
+    def now(self) -> datetime:
+        """The instant that this run calls now."""
+        return self._choices.now or self._clock.now()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """All settings."""
+        from digestd.config import load_settings
+
+        return load_settings(self._choices.config, self._choices.overrides or {})
+
+    @cached_property
+    def store(self) -> SqlStore:
+        """The history, opened and migrated, the topics of the settings in it."""
+        from digestd.flows.follow import sync_topics
+        from digestd.store import open_store
+
+        store = open_store(self._choices.db or self.settings.store.path)
+        sync_topics(store, self.topics, self.vocabulary, now=self.now)
+        return store
+
+    @cached_property
+    def topics(self) -> Sequence[Topic]:
+        """The topics that the settings declare; their slugs are made when they are first stored."""
+        from digestd.model.topic import MatchRule, Topic
+
+        return [
+            Topic(
+                slug="",
+                name=topic.name,
+                gloss=topic.gloss,
+                rule=MatchRule(**topic.match.model_dump()) if topic.match is not None else None,
+            )
+            for topic in self.settings.topics
+        ]
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Labels of the settings' file, else of the list that comes along."""
+        return self.read_vocabulary(self.settings.labels.file or data_folder("config", "config_files") / "labels.txt")
+
+    def read_vocabulary(self, file: Path) -> Vocabulary:
+        """Return the labels of a file; ConfigError if it cannot be read."""
+        from digestd.parse.labels import load_vocabulary
+
+        return load_vocabulary(_read_text(file, "labels"))
+
+    def parser(self, *, format_name: str | None = None, rules: Path | None = None) -> Parse:
+        """Return what turns a document into a page, by the format and rule file named, if any."""
+        from digestd.parse import PARSERS, parse_document
+
+        if rules is not None:
+            from digestd.parse.rules import load_rules, parse_with_rules
+
+            page_rules = load_rules(_read_text(rules, "rules"))
+            return lambda document, vocabulary: parse_with_rules(document, page_rules, vocabulary)
+        if format_name is not None and format_name not in PARSERS:
+            raise ConfigError(f"format: expected one of {', '.join(PARSERS)}, found '{format_name}'")
+        return lambda document, vocabulary: parse_document(document, vocabulary, format_name=format_name)
+
+    def page_reader(
+        self, *, format_name: str | None, labels: Path | None, no_labels: bool, rules: Path | None
+    ) -> Callable[[Document], Page]:
+        """Return what shows a document's page without a history."""
+        from digestd.model.topic import Vocabulary
+
+        parse = self.parser(format_name=format_name, rules=rules)
+        vocabulary = Vocabulary() if no_labels else (self.read_vocabulary(labels) if labels else self.vocabulary)
+        return lambda document: parse(document, vocabulary)
+
+    def read_documents(
+        self, path: Path, *, origin: str | None = None, fetched_at: datetime | None = None
+    ) -> Iterator[Document]:
+        """Yield the documents of a file, unpacked; of standard input for the path "-".
+
+        Raises:
+            FetchError: it cannot be read, is no regular file or is too large.
+        """
+        from digestd.parse.jsonl import documents_of
+        from digestd.watch.named import read_named
+
+        document = read_named(path, max_bytes=self.settings.fetch.max_bytes, now=fetched_at or self.now)
+        yield from documents_of(replace(document, origin=origin or str(path)))
+
+    @cached_property
+    def templates(self) -> jinja2.Environment:
+        """The environment that mails and pages are rendered with."""
+        from digestd.templating import build_environment
+
+        return build_environment(self.settings.templates.folder)
+
+    def ingest_options(self, **given: Any) -> IngestOptions:
+        """Return the options of the settings, with what the command line says put in."""
+        from digestd.diff import DiffRules
+        from digestd.flows.ingest import IngestOptions
+
+        settings = self.settings
+        rules = DiffRules(
+            late_days=settings.listing.late_days,
+            tagged_days=settings.listing.tagged_days,
+            cross_lists=settings.arxiv.cross_lists,
+        )
+        options = IngestOptions(now=self.now, vocabulary=self.vocabulary, rules=rules)
+        return replace(options, **{name: value for name, value in given.items() if value is not None})
+
+    @cached_property
+    def digest_options(self) -> DigestOptions:
+        """How much goes into a digest."""
+        from digestd.model.digest import DigestOptions
+
+        digest = self.settings.digest
+        return DigestOptions(papers_per_topic=digest.papers_per_topic, budget=digest.budget, language=digest.language)
+
+    @cached_property
+    def publish_options(self) -> PublishOptions:
+        """What all feeds share."""
+        from urllib.parse import urlsplit
+
+        from digestd.flows.publish import PublishOptions
+        from digestd.model.feed import FeedSite
+
+        settings = self.settings
+        host = urlsplit(settings.web.base_url or "").hostname
+        site = FeedSite(
+            name=settings.digest.name,
+            authority=settings.feeds.authority or host or NO_AUTHORITY,
+            since=str(settings.feeds.since),
+            language=settings.digest.language,
+        )
+        return PublishOptions(
+            site=site,
+            entries=settings.feeds.entries,
+            archive_page=settings.feeds.archive_page,
+            base_url=settings.web.base_url,
+        )
+
+    def file_writer(self, folder: Path) -> WriteFiles:
+        """Return what puts files into a folder, each replaced whole."""
+        from digestd.send.files import write_files
+
+        return lambda documents: write_files(folder, documents)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        opened = self.__dict__.get("store")
+        if opened is not None:
+            opened.close()
+
+
+def _read_text(file: Path, what: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{what} {file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{what} {file}: expected UTF-8 text, found byte {error.object[error.start]:#04x}") from None
