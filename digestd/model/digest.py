@@ -133,7 +133,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Web addresses that a rendered digest may use; None where the service has no base_url, then the link is left out."""
+    """Web addresses that a rendered digest may use; None where the service has no base_url: the link is left out."""
 
     online: str | None = None
     preferences: str | None = None
