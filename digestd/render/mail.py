@@ -53,6 +53,9 @@ def render_mail(digest: Digest, links: Links, templates: jinja2.Environment, *, 
     if not fits(html):  # all papers are mere titles, and there are hundreds
         named = NAMED
         html = html_of(shown, named)
+    if not fits(html):  # dozens of topics
+        shown = _without_charts(shown)
+        html = html_of(shown, named)
     view = mail_view(shown, links, pictures=pictures, named=named)
     text = clean_text(templates.get_template("mail/digest.txt.j2").render(mail=view))
     text = re.sub(r"\n{4,}", "\n\n\n", text.replace(phrases.NBSP, " "))
@@ -109,6 +112,12 @@ def _move_one(sections: tuple[Section, ...]) -> tuple[Section, ...]:
         return sections
     moved = replace(full, papers=full.papers[:-1], rest=(full.papers[-1], *full.rest))
     return (*sections[:most], moved, *sections[most + 1 :])
+
+
+def _without_charts(digest: Digest) -> Digest:
+    """Return the digest with its weekly series left out."""
+    sections = (replace(section, momentum=replace(section.momentum, weekly=())) for section in digest.sections)
+    return replace(digest, sections=tuple(sections))
 
 
 def _pictures(digest: Digest) -> tuple[Picture, ...]:
