@@ -214,7 +214,7 @@ def read_reason(file: FoundFile) -> str:
 
 async def watch(
     folder: Path, *, settle_s: float = 5.0, rescan_s: float = 60.0, force_polling: bool | None = None
-) -> AsyncIterator[None]:
+) -> AsyncGenerator[None, None]:
     """Yield whenever the folder is worth a look: at the start, after each change, when a change has settled, and now and then.
 
     A folder that was removed and made again sends no more events, ever: it is watched anew. A missing one is made.

@@ -271,7 +271,7 @@ def _next_url(target: httpx2.URL, answer: _Answer, seen: Sequence[str]) -> str:
     try:
         there = target.join(location).copy_with(fragment=None)
     except (httpx2.InvalidURL, ValueError) as error:
-        raise _FailedError(FailKind.REDIRECTS, f"{shown} redirects to something that is no URL") from error
+        raise _FailedError(FailKind.ADDRESS, f"{shown} redirects to something that is no usable URL") from error
     match redirect_problem(seen, str(there), from_scheme=target.scheme, to_scheme=there.scheme):
         case None:
             return str(there)
