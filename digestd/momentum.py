@@ -24,6 +24,7 @@ FEW_BEFORE = 5
 WEEKS_COMPARED = 8
 
 _ONE = 1 << 1200  # finer than the smallest double (2**-1074), so that rounding is never seen in a p-value
+_EXACT = 1200  # papers up to which the coefficients are small enough to be taken whole
 _Z95 = 1.959963984540054
 
 
@@ -55,14 +56,16 @@ def binomial_p(current: int, previous: int) -> float:
         return 1.0
     total, smaller = current + previous, min(current, previous)
     half = tail = 0
-    k, term = total // 2, _ONE
+    # Small counts walk the coefficients themselves, where every division is exact; large ones scale the middle to one.
+    k, middle = total // 2, math.comb(total, total // 2) if total <= _EXACT else _ONE
+    term = middle
     while term:
         half += term
         if k <= smaller:
             tail += term
         term = term * k // (total - k + 1)
         k -= 1
-    whole = 2 * half - (_ONE if total % 2 == 0 else 0)
+    whole = 2 * half - (middle if total % 2 == 0 else 0)
     return min(1.0, 2 * tail / whole)
 
 

@@ -48,6 +48,14 @@ def test_binomial_p_is_exact(current: int, previous: int) -> None:
     assert expected == binomial_p(current, previous)
 
 
+@pytest.mark.parametrize(("current", "previous"), [(612, 590), (700, 502), (900, 800), (1500, 1400)])
+def test_binomial_p_of_counts_over_a_thousand(current: int, previous: int) -> None:
+    """The walk over scaled terms gives what the whole coefficients give."""
+    total, smaller = current + previous, min(current, previous)
+    expected = float(Fraction(2 * sum(comb(total, k) for k in range(smaller + 1)), 2**total))
+    assert binomial_p(current, previous) == pytest.approx(expected, rel=1e-15)
+
+
 @given(COUNTS, COUNTS)
 @settings(max_examples=100, deadline=None)
 def test_binomial_p_is_symmetric_and_a_probability(current: int, previous: int) -> None:
