@@ -5,12 +5,13 @@ All calls of the store are synchronous and belong to one thread a store; see CON
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import Protocol
 
 from digestd.diff import SourceView
+from digestd.model.delivery import Message, Outcome
 from digestd.model.paper import KnownPaper
 from digestd.model.snapshot import (
     Coverage,
@@ -142,7 +143,19 @@ class Store(Protocol):
 
 
 class Channel(Protocol):
-    """A way to hand over a message."""
+    """A way to hand over messages."""
 
-    async def send(self, message: Iterable[bytes]) -> None:
-        """Hand it over or raise; see the outbox for what each outcome means."""
+    async def send(self, message: Message, *, before_dot: Callable[[], Awaitable[bool]]) -> Outcome:
+        """Hand over one message to one recipient and say what became of it.
+
+        ``before_dot`` is awaited after everything but the final step is done, and before anything that the other side
+        could accept is written; it records that the outcome is about to become uncertain. If it returns False, the message
+        must not be handed over: the outcome is Fenced, and whatever was begun is given up. It is called at most once.
+
+        Nothing but bugs is raised: whatever the other side or the network does is an outcome. A message whose fate is
+        unknown is Uncertain only if ``before_dot`` returned True; before that it is Deferred. A cancelled call counts like a
+        lost connection. The bytes of the message go out as they are.
+        """
+
+    async def close(self) -> None:
+        """Give back all connections; a second call does nothing."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +36,101 @@ class Message:
     sender: str  #: envelope address
     message_id: str  #: with angle brackets
     body: bytes  #: CRLF lines of at most 998 octets, not dot-stuffed
+    smtputf8: bool = False  #: the relay must offer SMTPUTF8
+    envelope_id: str = ""  #: ENVID where the relay offers DSN (RFC 3461 4.4)
+
+
+class DeliveryState(StrEnum):
+    """Where an outbox row stands (RELIABILITY 3.1)."""
+
+    READY = "ready"  #: due at next_at
+    CLAIMED = "claimed"  #: a worker has it
+    ACCEPTED = "accepted"  #: the relay took it
+    FAILED = "failed"  #: refused for good, or too old
+    SUPPRESSED = "suppressed"  #: the reader left before it was sent
+    UNCERTAIN = "uncertain"  #: no readable final reply: it may have been taken
+    POISON = "poison"  #: cannot be made into a mail, or crashed a worker three times
+
+
+class Phase(StrEnum):
+    """How far a claimed row has come."""
+
+    ENVELOPE = "env"  #: nothing that can be accepted has been written
+    DOT = "dot"  #: the final "." may have been written
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a relay answered."""
+
+    code: int  #: three digits, -1 where there was no readable one
+    text: str = ""  #: printable, shortened
+
+    @property
+    def enhanced(self) -> str:
+        """The enhanced status code ("5.1.1"), "" if there is none (RFC 3463)."""
+        head = self.text.split(" ", 1)[0]
+        parts = head.split(".")
+        return head if len(parts) == 3 and all(part.isdigit() for part in parts) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The relay took the message."""
+
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """Known unsent; to be tried again."""
+
+    why: str
+    reply: Reply | None = None
+    relay_fault: bool = False  #: the relay, not this message: the attempt does not count
+    pause: bool = False  #: nothing can be sent until a person has mended it (login, TLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Known unsent, for good."""
+
+    reply: Reply
+    suppress: bool = False  #: the address does not exist: nothing more is sent to it
+    policy: bool = False  #: refused for what we are (5.7.x), which says nothing about the reader
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertain:
+    """The final "." may have been written and no readable reply came."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The row was no longer ours, or the reader had left, just before the final "."; nothing was sent."""
+
+
+Outcome = Sent | Deferred | Refused | Uncertain | Fenced
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An outbox row."""
+
+    key: int
+    kind: str  #: digest, confirm, alert, ...
+    digest_key: str  #: "7|2026-10-05T07:30": subscription and slot
+    reader: int  #: key of the reader
+    recipient: str  #: envelope address
+    message_id: str
+    state: DeliveryState
+    attempts: int = 0
+    next_at: datetime | None = None
+    phase: Phase | None = None  #: only of claimed rows
+    created_at: datetime | None = None
+    settled_at: datetime | None = None
+    reply: Reply | None = None
+    why: str = ""  #: last reason, in words
+    flagged: bool = False  #: was uncertain once: may have been taken twice

@@ -1,0 +1,1 @@
+"""Migrations for watched sources. Floor 3. See schema.py."""
