@@ -150,17 +150,19 @@ def test_svg_finished_week_is_filled() -> None:
     assert "so" not in {shape.attrib.get("class") for shape in ET.fromstring(svg(RISING, label="", partial=False))}
 
 
-def test_png_pixels_are_the_bars() -> None:
-    """Read back by hand, the picture holds each bar at twice its size in its colour on a transparent ground."""
-    width, height, rows, palette, alphas = decode_png(png(RISING))
-    assert (width, height) == (306, 80)
+@pytest.mark.parametrize("scale", [1, 2, 3])
+def test_png_pixels_are_the_bars(scale: int) -> None:
+    """Read back by hand, the picture holds each bar to scale in its colour on a transparent ground."""
+    width, height, rows, palette, alphas = decode_png(png(RISING, scale=scale))
+    assert (width, height) == (153 * scale, 40 * scale)
     assert palette == [(255, 255, 255), spark.GREY, spark.HOT]
     assert alphas == [0]
     expected = [[0] * width for _ in range(height)]
     for bar in bars(RISING, MAIL):
-        for y in range(bar.y * 2, 80):
-            for x in range(bar.x * 2, bar.x * 2 + 18):
-                inside = bar.x * 2 + 2 <= x < bar.x * 2 + 16 and bar.y * 2 + 2 <= y < 78
+        for y in range(bar.y * scale, height):
+            for x in range(bar.x * scale, (bar.x + 9) * scale):
+                across = (bar.x + 1) * scale <= x < (bar.x + 8) * scale
+                inside = across and (bar.y + 1) * scale <= y < 39 * scale
                 expected[y][x] = 0 if bar.hollow and inside else 2 if bar.hot else 1
     assert expected == rows
 
