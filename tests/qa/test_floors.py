@@ -54,7 +54,7 @@ CONFINED = {
     "feedparser": ("parse",),
     "httpcore2": ("watch",),
     "httpx2": ("watch",),
-    "jinja2": ("templating", "render"),
+    "jinja2": ("templating", "render", "wiring"),
     "lxml": ("parse", "render"),
     "markupsafe": ("render", "templating"),
     "nh3": ("parse", "render"),
@@ -188,6 +188,18 @@ def test_module_imports_lower_floors_only(name: str) -> None:
         if (target := imported_module(dotted)) is not None and not may_import(module, target)
     ]
     assert [] == wrong
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, module in modules().items() if (module.floor or 0) > 3 and name != "wiring"]
+)
+def test_adapters_are_named_in_wiring_only(name: str) -> None:
+    """Use cases and the program know adapters by their contracts; which ones there are stands in one file."""
+    module = modules()[name]
+    named = [(dotted, line, imported_module(dotted)) for dotted, line in imports(module)]
+    assert [] == [
+        f"line {line}: {dotted}" for dotted, line, target in named if target is not None and target.floor == 3
+    ]
 
 
 @pytest.mark.parametrize("name", modules())
