@@ -19,6 +19,13 @@ Parser = Callable[[Document, Vocabulary], Page]
 #: format name -> "module:function"; modules are imported when first used, because feedparser and lxml cost start-up time
 PARSERS: dict[str, str] = {
     "listing": "digestd.parse.listing:parse_listing",
+    "html": "digestd.parse.html:parse_html",
+    "snapshot": "digestd.parse.jsonpage:parse_snapshot",
+    "hf": "digestd.parse.hf:parse_hf",
+    "s2": "digestd.parse.s2:parse_s2",
+    "openalex": "digestd.parse.openalex:parse_openalex",
+    "openreview": "digestd.parse.openreview:parse_openreview",
+    "crossref": "digestd.parse.crossref:parse_crossref",
 }
 
 

@@ -81,7 +81,7 @@ class _Node:
             return None
         if not isinstance(value, str):
             raise self.fail(key, "text or null")
-        return one_line(value) or None
+        return one_line(value.strip()) or None
 
     def choice(self, key: str, choices: Collection[str]) -> str | None:
         """Return one of the choices; None if it is null or missing."""
@@ -122,7 +122,7 @@ class _Node:
             return ()
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise self.fail(key, "a list of texts")
-        return tuple(folded for one in value if (folded := one_line(one)))
+        return tuple(folded for one in value if (folded := one_line(one.strip())))
 
     def date_or_none(self, key: str) -> date | None:
         """Return a date; None if it is null or missing, and with a warning if it is impossible or far off."""

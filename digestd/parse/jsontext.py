@@ -194,7 +194,7 @@ def list_of(value: object) -> Sequence[object]:
 
 def text_of(value: object) -> str | None:
     """Return the value on one line; None if it is no text or an empty one."""
-    return (one_line(value) or None) if isinstance(value, str) else None
+    return (one_line(value.strip()) or None) if isinstance(value, str) else None
 
 
 def texts_of(values: Iterable[object]) -> tuple[str, ...]:

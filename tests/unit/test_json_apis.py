@@ -143,7 +143,8 @@ def test_rebuild_abstract_of_odd_indexes() -> None:
     """Holes are closed, words of one place stand side by side, and what is no index gives nothing."""
     assert "a b" == rebuild_abstract({"b": [900], "a": [3]})
     assert "Yes (no) way!" == rebuild_abstract({"Yes": [0], "(no": [1], ")": [2], "way": [3], "!": [4]})
-    assert [None] * 5 == [rebuild_abstract(one) for one in (None, [], {}, {"a": 1}, {"a": [True, "x"]})]
+    odd: list[object] = [None, [], {}, {"a": 1}, {"a": [True, "x"]}]
+    assert [None] * 5 == [rebuild_abstract(one) for one in odd]
     assert rebuild_abstract({"a": list(range(20_001))}) is None
 
 
