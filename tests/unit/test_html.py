@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from digestd.model.paper import Paper, PaperId
 from digestd.model.snapshot import Order, Page, StatedMomentum
 from digestd.model.topic import Vocabulary
 from digestd.parse.html import parse_html
+from digestd.parse.labels import load_vocabulary
+from digestd.parse.listing import parse_listing
 from tests.builders import make_document
 
 DATA = Path(__file__).parents[1] / "data" / "html"
@@ -263,7 +267,7 @@ def test_parse_html_dates_in_any_dress(date_html: str) -> None:
         ("<p>Ana Lima, Bo Chen</p>", ("Ana Lima", "Bo Chen"), 0),
         ("<p>Authors: Ana Lima, Bo Chen +3</p>", ("Ana Lima", "Bo Chen"), 3),
         ("<ul><li>Ana Lima</li><li>Bo Chen</li><li>+3</li></ul>", ("Ana Lima", "Bo Chen"), 3),
-        ('<div class="paper-authors"><a>Ana Lima</a><a>Bo Chen</a> <span>+1,012 more</span></div>', ("Ana Lima", "Bo Chen"), 1012),
+        ('<div id="authors"><a>Ana Lima</a><a>Bo Chen</a> <span>+1,012 more</span></div>', ("Ana Lima", "Bo Chen"), 1012),
         ('<div class="paperAuthors"><div><span>Ana Lima</span>, <span>Bo Chen</span></div></div>', ("Ana Lima", "Bo Chen"), 0),
         ('<p itemprop="author"><span>Ana Lima</span> and <span>Bo Chen</span></p>', ("Ana Lima", "Bo Chen"), 0),
         ("<p><a>Ana Lima</a> <a>Bo Chen</a></p>", ("Ana Lima", "Bo Chen"), 0),
@@ -375,6 +379,43 @@ def test_parse_html_of_damaged_pages_raises_only_parse_errors(name: str, place: 
     place %= len(body)
     with suppress(ParseError):
         read(body[:place] + junk + body[place + gone :])
+
+
+@pytest.mark.parametrize("name", ["llm-agent-training.page-1.txt", "llm-agent-training.page-6.txt"])
+def test_parse_html_of_a_text_listing_in_paragraphs_is_the_same_page(name: str) -> None:
+    """A text listing with each line in an element of its own gives the papers of the text."""
+    root = Path(__file__).parents[2]
+    text = (root / "seeds" / name).read_text()
+    vocabulary = load_vocabulary((root / "config" / "labels.txt").read_text())
+    lines = "".join(f"<p>{html.escape(line)}</p>\n" for line in text.splitlines() if line.strip())
+    expected = parse_listing(make_document(text, fetched_at=SEEN_AT), vocabulary)
+    page = parse_html(make_document(f"<html><body>{lines}</body></html>", fetched_at=SEEN_AT), vocabulary)
+    assert 30 == len(page.papers)
+    assert expected.papers == tuple(replace(paper, ids=()) for paper in page.papers)
+    assert (expected.topic, expected.momentum, expected.total_papers) == (page.topic, page.momentum, page.total_papers)
+
+
+def test_parse_html_of_links_to_act_on_is_no_part_of_the_paper() -> None:
+    """Links to the file or the code go to the paper, their words don't; a title with such a link stays the title."""
+    acts = '<p><a href="/p/1.pdf">PDF</a> | <a href="https://arxiv.org/abs/2610.17001">arXiv</a></p>'
+    paper = (
+        card()
+        .replace("</ul>", "</ul>" + acts)
+        .replace("<h3>Echo Caves</h3>", '<p><a href="/p/1">Echo Caves</a> <a href="/x">HTML</a></p>')
+    )
+    page = read(listing(paper), origin=ORIGIN)
+    assert ["Echo Caves"] == [one.title for one in page.papers]
+    links = ("p/1", "x", "p/1.pdf")
+    expected = (*(f"https://papers.example/{link}" for link in links), "https://arxiv.org/abs/2610.17001")
+    assert (expected, (PaperId("arxiv", "2610.17001"),)) == (page.papers[0].links, page.papers[0].ids)
+
+
+def test_parse_html_without_its_own_end_is_incomplete() -> None:
+    """A document that was opened and never closed may lack papers, even where nothing within it is open."""
+    whole = listing(card() + card("Second"))
+    assert [(2, False), (2, True)] == [
+        (len(page.papers), page.incomplete) for page in (read(whole), read(whole.replace("</body></html>", "")))
+    ]
 
 
 def test_parse_html_is_the_same_for_line_ends_and_blanks() -> None:
