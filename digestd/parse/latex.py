@@ -34,8 +34,11 @@ _DECLARATION = re.compile(
     r"\\(?:bf|em|it|sc|tt|rm|sf|sl|bfseries|itshape|scshape|ttfamily|small|large|normalfont)(?![A-Za-z]) *"
 )
 _MONEY = re.compile(r"\d[\d.,]*\s+[A-Za-z]")
+_MATHS_ONLY = re.compile(r"\\[A-Za-z{}]|[\^_]")
 _LONG_WORD = re.compile(r"[A-Za-z]{3}")
 _PLAIN = re.compile(r"[\w.]+")
+_DIRECTORIES = re.compile(r"(?:\\[A-Za-z]+)+")
+_ESCAPED = re.compile(r"\\([_%#&~])")
 _DIGITS = re.compile(r"\d+")
 _SPACES = re.compile(r" {2,}")
 
@@ -223,7 +226,7 @@ class _Reader:
             return None, start
         inner = text[start:close]
         after = text[close + len(mark) : close + len(mark) + 1]
-        if inner[0].isspace() or inner[-1].isspace() or inner[-1] == "\\" or after.isdigit() or not _is_maths(inner):
+        if inner[0].isspace() or inner[-1].isspace() or inner[-1] == "\\" or not _is_maths(inner, before=after):
             return None, start
         return self.maths(start, close, depth + 1), close + len(mark)
 
@@ -336,7 +339,7 @@ class _Reader:
         """Read a macro with arguments of its own kind; None if it is none of them."""
         if name == "url" and self.text.startswith("{", after) and self.pairs.get(after, end) < end:
             close = self.pairs[after]
-            return self.text[after + 1 : close], close + 1
+            return _ESCAPED.sub(r"\1", self.text[after + 1 : close]), close + 1
         if name == "href":
             address, middle = self._argument(after, end, depth, maths=False)
             return (None, middle) if address is None else self._argument(middle, end, depth, maths=False)
@@ -362,9 +365,10 @@ class _Reader:
 
     def _symbol(self, at: int, name: str, after: int, end: int, *, maths: bool) -> _Step:
         text = self.text
+        if not maths and at > 1 and text[at - 1] == ":" and text[at - 2].isalpha():
+            return None, _DIRECTORIES.match(text, at, end).end()  # type: ignore[union-attr]  # a macro stands here
         symbol = symbols.find_symbol(name)
-        drive = at > 1 and text[at - 1] == ":" and text[at - 2].isalpha() and not maths
-        if symbol is None or drive:
+        if symbol is None:
             return None, self._skip_arguments(after, end)
         if text.startswith("{}", after):
             return symbol, after + 2
@@ -390,8 +394,15 @@ def _bracket(content: str) -> str:
     return content if _PLAIN.fullmatch(content) else f"({content})"
 
 
-def _is_maths(inner: str) -> bool:
-    """Return whether text between dollars is maths rather than two sums of money with words between."""
-    if any(mark in inner for mark in "\\^_{"):
-        return not _MONEY.match(inner)
-    return not _LONG_WORD.search(inner) and not _MONEY.match(inner)
+def _is_maths(inner: str, *, before: str) -> bool:
+    """Return whether text between dollars is maths rather than sums of money with words or a dash between.
+
+    Args:
+        inner: not empty.
+        before: the character before which it stands, "" at the end.
+    """
+    if _MONEY.match(inner):
+        return False
+    if _MATHS_ONLY.search(inner):
+        return True
+    return not before.isdigit() and ("{" in inner or not _LONG_WORD.search(inner))

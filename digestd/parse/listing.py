@@ -34,7 +34,7 @@ from digestd.model.paper import Paper
 from digestd.model.snapshot import Document, Order, Page
 from digestd.model.topic import Vocabulary
 from digestd.parse.authorship import is_institution, likeness, place_authors
-from digestd.parse.charset import decode_body
+from digestd.parse.charset import decode_body, one_line
 from digestd.parse.fields import (
     MAX_DATE_LINE,
     DateLine,
@@ -52,13 +52,6 @@ _FUTURE_DAYS = 2
 #: kept out of a page's warnings beyond this, so that a hostile page can't fill the log
 _MAX_WARNINGS = 200
 
-_ODD_BLANKS = re.compile(r"[^\S\n]{2,}|[^\S \n]|[\x00-\x08\x0e-\x1f\x7f\u200b\u2060\ufeff]")
-#: every blank of Unicode but blank and line feed, and characters that show nothing; looked for one by one: memchr is fast
-_ASCII_ODD = "\t\x0b\x0c\x1c\x1d\x1e\x1f\x00"
-_WIDE_ODD = (
-    "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-    "\u200b\u2060\ufeff"
-)
 _HALF_DATE = re.compile(r"[A-Z][a-z]{0,8}\.?(?: \d{0,2}(?:,(?: \d{0,4})?)?)?|\d{1,4}(?:-\d{0,2}(?:-\d?)?)?")
 _SMALL_WORDS = frozenset(
     (  # noqa: SIM905  # reads as a list
@@ -228,13 +221,12 @@ def _split_paragraphs(text: str) -> list[Paragraph]:
     """Return the lines that hold something, folded, with their numbers."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    odd = any(blank in text for blank in _ASCII_ODD) or "  " in text
-    if odd or (not text.isascii() and any(blank in text for blank in _WIDE_ODD)):
-        text = _ODD_BLANKS.sub(" ", text)
-        lines = [" ".join(line.split(" ")) if "  " not in line else " ".join(line.split()) for line in text.split("\n")]
-    else:
-        lines = text.split("\n")
-    return [Paragraph(line, number) for number, raw in enumerate(lines, 1) if (line := raw.strip())]
+    return [
+        Paragraph(line, number)
+        for number, raw in enumerate(text.split("\n"), 1)
+        # tabs, no-break blanks, controls and marks that show nothing are not printable
+        if (line := raw.strip() if raw.isprintable() and "  " not in raw else one_line(raw))
+    ]
 
 
 def _split_blocks(paragraphs: Sequence[Paragraph]) -> tuple[Sequence[Paragraph], list[_Block]]:
