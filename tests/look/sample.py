@@ -176,7 +176,7 @@ def sample_digest(*, charts: bool = True, linked: bool = True) -> Digest:
         ),
         withdrawn=(
             RevisedPaper(
-                replace(sample_paper(4, linked=linked), key=10), Revision(10, ()), "Withdrawn by the authors on Sep 25."
+                replace(sample_paper(4, linked=linked), key=10), Revision(10, ()), "Withdrawn by the authors on Sep 29."
             ),
         ),
         catch_up="after your pause since Sep 2",
