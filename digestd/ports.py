@@ -5,14 +5,23 @@ All calls of the store are synchronous and belong to one thread a store; see CON
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import Protocol
 
 from digestd.diff import SourceView
-from digestd.model.delivery import Message, Outcome
-from digestd.model.paper import KnownPaper
+from digestd.model.delivery import (
+    Claimed,
+    Delivery,
+    DeliveryState,
+    DigestRecord,
+    Envelope,
+    Message,
+    Outcome,
+    Suppression,
+)
+from digestd.model.paper import KnownPaper, Revision
 from digestd.model.snapshot import (
     Coverage,
     Document,
@@ -24,6 +33,7 @@ from digestd.model.snapshot import (
     SnapshotMeta,
     StatedMomentum,
 )
+from digestd.model.subscription import Reader, SlotRecord, Subscription
 from digestd.model.topic import Topic, Vocabulary
 
 
@@ -112,6 +122,12 @@ class History(Protocol):
     def search(self, words: str, *, limit: int) -> Sequence[KnownPaper]:
         """Return the papers whose title, abstract or authors hold all the words, best first."""
 
+    def revisions(self, papers: Sequence[int], after: int, upto: int) -> Sequence[tuple[int, KnownPaper, Revision]]:
+        """Return (position, paper, revision) of real changes of some papers at positions (after, upto], in ledger order."""
+
+    def rows_of(self, paper: int) -> Sequence[LedgerRow]:
+        """Return all sightings of one paper, in ledger order."""
+
     def coverage(self, slug: str) -> Coverage:
         """Return what of the topic's listing has been seen."""
 
@@ -128,6 +144,139 @@ class History(Protocol):
         """Return the date of the topic's newest counted paper; None if no paper has a date."""
 
 
+class Subscriptions(Protocol):
+    """Readers, subscriptions, slots, and what each reader was told. Write calls join the open transaction."""
+
+    def put_reader(self, reader: Reader, *, now: datetime) -> Reader:
+        """Add a reader, or give the one with this canonical address the new name; return it with its key."""
+
+    def find_reader(self, address: str) -> Reader | None:
+        """Return the reader with this address, case folded; None if there is none."""
+
+    def put(self, subscription: Subscription, *, now: datetime) -> Subscription:
+        """Add a subscription (key None; it gets key and public id), or write all fields of a known one; return it."""
+
+    def subscription(self, key: int) -> Subscription:
+        """Return one subscription; NotFoundError if there is none."""
+
+    def find_public(self, public_id: str) -> Subscription | None:
+        """Return the subscription with this public id; None if there is none."""
+
+    def subscriptions(self, *, reader: int | None = None, active_only: bool = False) -> Sequence[Subscription]:
+        """Return subscriptions in the order in which they were made, those of one reader or all."""
+
+    def due(self, now: datetime, *, after: int = 0, limit: int = 500) -> Sequence[Subscription]:
+        """Return active subscriptions with ``next_due_at <= now`` and a key larger than ``after``, by key, at most so many."""
+
+    def waiting(self, head: int, *, after: int = 0, limit: int = 500) -> Sequence[Subscription]:
+        """Return active subscriptions told at each snapshot whose ``told_upto`` is below the ledger's head, as above."""
+
+    def next_due_at(self) -> datetime | None:
+        """Return the earliest ``next_due_at`` of all active subscriptions; None if there is none."""
+
+    def record_slots(self, key: int, slots: Sequence[SlotRecord]) -> None:
+        """Write what became of slots; a label of a subscription that stands already is an AlreadyExistsError."""
+
+    def slots(self, key: int) -> Sequence[SlotRecord]:
+        """Return all slots of a subscription in the order of their labels."""
+
+    def record_digest(self, record: DigestRecord) -> None:
+        """Write a digest, its items and what it passed over.
+
+        A digest key twice is an AlreadyExistsError, and so is a paper told a second time to one subscription (sections new,
+        rest, tagged, tagged_rest), or the same revision told twice.
+        """
+
+    def digest(self, digest_key: str) -> DigestRecord:
+        """Return a digest with its items; NotFoundError if there is none."""
+
+    def digests(self, key: int | None = None, *, limit: int = 100) -> Sequence[DigestRecord]:
+        """Return the newest digests, of one subscription or of all, newest first, without their items."""
+
+    def told(self, key: int, papers: Sequence[int]) -> frozenset[int]:
+        """Return which of the papers a subscription was told."""
+
+    def papers_told(self, key: int) -> frozenset[int]:
+        """Return all papers that a subscription was told."""
+
+
+class Outbox(Protocol):
+    """Deliveries (RELIABILITY 3.1). Write calls join the open transaction."""
+
+    def put_content(self, content: bytes, *, now: datetime) -> str:
+        """Keep content that several deliveries share, once, and return its hash."""
+
+    def enqueue(self, envelopes: Sequence[Envelope], *, now: datetime) -> Sequence[int]:
+        """Add rows that are ready, and return their keys; (kind, digest_key, reader) twice is an AlreadyExistsError.
+
+        A row whose reader is suppressed for its scope is added as suppressed, so that it is accounted for.
+        """
+
+    def claim(self, owner: str, *, now: datetime, lease_until: datetime, limit: int) -> Sequence[Claimed]:
+        """Give rows to one owner, oldest due first; no row is ever given to two owners at a time.
+
+        Eligible is a row that is ready, due (``next_at <= now``) and not suppressed. Its attempts grow by one, its phase is
+        ``env``. Suppressed ones are settled as suppressed on the way.
+        """
+
+    def mark_dot(self, key: int, owner: str, *, now: datetime, sha256: str) -> bool:
+        """Record that the final "." is about to be written, and return whether the row is still this owner's to send.
+
+        False, and nothing recorded, if it is claimed by another, or settled; if its reader was suppressed meanwhile it is
+        settled as suppressed. The hash is that of the bytes as sent; a later attempt with other bytes is logged in the row.
+        """
+
+    def settle(
+        self, key: int, owner: str, outcome: Outcome, *, now: datetime, next_at: datetime | None
+    ) -> DeliveryState:
+        """Record what became of a claimed row, in the row and in the log of attempts, and return its state.
+
+        Sent: accepted. Refused: failed, and the reader suppressed where the outcome says so. Deferred: ready at ``next_at``,
+        failed ("expired") where that is None; a relay's fault gives the attempt back. Uncertain: uncertain. Fenced: as
+        ``mark_dot`` left it, ready if it is still claimed. A row that this owner does not hold is left as it is.
+        """
+
+    def reap(self, *, now: datetime, owners: Sequence[str]) -> Sequence[int]:
+        """Free the rows of owners that are gone (not among ``owners``), or whose lease is over; return the keys freed.
+
+        Phase env: ready again. Phase dot: uncertain. A row reaped in phase env three times is poison.
+        """
+
+    def resend_uncertain(self, *, now: datetime, older_than: datetime) -> Sequence[int]:
+        """Make uncertain rows ready that were settled before ``older_than`` and were never sent again; each once in its life."""
+
+    def delivery(self, key: int) -> Delivery:
+        """Return one row; NotFoundError if there is none."""
+
+    def deliveries(
+        self, *, state: DeliveryState | None = None, digest_key: str | None = None, limit: int = 100
+    ) -> Sequence[Delivery]:
+        """Return rows, newest first."""
+
+    def content_of(self, key: int) -> Claimed:
+        """Return all that it takes to build a row's mail again, without claiming it."""
+
+    def set_state(
+        self, key: int, state: DeliveryState, *, why: str, now: datetime, next_at: datetime | None = None
+    ) -> None:
+        """Settle a row by a person's hand; not a row that is claimed (StoreError)."""
+
+    def counts(self) -> Mapping[DeliveryState, int]:
+        """Return how many rows are in each state, all states named."""
+
+    def next_at(self) -> datetime | None:
+        """Return when the next ready row is due; None if none is ready."""
+
+    def suppress(self, suppression: Suppression) -> None:
+        """Stop all mail of this scope to an address; a second one of the same scope changes nothing."""
+
+    def lift(self, address: str, scope: str, *, now: datetime) -> bool:
+        """End a suppression, after a fresh confirmation only; return whether there was one."""
+
+    def suppressions(self, address: str | None = None) -> Sequence[Suppression]:
+        """Return suppressions that stand, of one canonical address or all."""
+
+
 class Store(Protocol):
     """A history file with everything in it."""
 
@@ -135,8 +284,19 @@ class Store(Protocol):
     def history(self) -> History:
         """Papers, topics and the ledger."""
 
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Readers, subscriptions, slots and digests."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """Deliveries."""
+
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""
+
+    def secret(self, name: str) -> bytes:
+        """Return 32 random bytes of this history, made when first asked for and the same for ever after."""
 
     def close(self) -> None:
         """Give back all connections; a second call does nothing."""

@@ -134,3 +134,67 @@ class Delivery:
     reply: Reply | None = None
     why: str = ""  #: last reason, in words
     flagged: bool = False  #: was uncertain once: may have been taken twice
+
+
+@dataclass(frozen=True, slots=True)
+class ToldItem:
+    """A paper, or a revision of one, that a digest tells its reader."""
+
+    paper: int  #: key
+    topic: str | None  #: slug under which it is told; None for revisions
+    section: str  #: new, rest, tagged, tagged_rest, revised or withdrawn
+    position: int  #: of the ledger row that is told
+
+
+@dataclass(frozen=True, slots=True)
+class DigestRecord:
+    """A digest that was made for one subscription."""
+
+    key: str  #: "a1b2c3|2026-10-05T07:30": subscription and slot, unique for ever
+    subscription: int
+    after: int  #: ledger stretch (after, upto]
+    upto: int
+    since: str  #: first day of the news
+    until: str  #: last day of the news
+    subject: str
+    made_at: datetime
+    items: tuple[ToldItem, ...] = ()
+    passed_over: tuple[tuple[int, str], ...] = ()  #: (ledger position, why it is not told: hidden, told before, ...)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What one outbox row is made of; the mail is built of it each time in the same way."""
+
+    kind: str
+    digest_key: str
+    reader: int
+    recipient: str  #: envelope address
+    sender: str  #: envelope address, with its bounce token
+    message_id: str
+    fields: str  #: JSON of what is personal: headers and the values that are put into the content
+    content: str  #: hash of the shared content
+    next_at: datetime
+    smtputf8: bool = False
+    scope: str = "all"  #: what a suppression must name to stop it: the subscription's public id, or all
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An outbox row that a worker holds, with all that it takes to build its mail."""
+
+    delivery: Delivery
+    envelope: Envelope
+    content: bytes  #: the shared content
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """Why nothing is sent to an address."""
+
+    address: str  #: canonical form
+    scope: str  #: all, or the public id of one subscription
+    reason: str  #: unsubscribed, bounced, complained, operator
+    at: datetime
+    evidence: str = ""  #: what it rests on, in words
+    lifted_at: datetime | None = None

@@ -135,3 +135,13 @@ class Subscription:
     declared: bool = False  #: stands in the configuration file
     welcomed: bool = False  #: the first digest was made, or not wanted
     created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRecord:
+    """What became of a slot."""
+
+    label: str
+    due_at: datetime
+    digest_key: str | None = None  #: the digest that it made; None: nothing to tell
+    coalesced_into: str | None = None  #: label of the slot whose digest covers it too
