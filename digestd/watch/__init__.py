@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from digestd.model.source import FetchOutcome, FetchState, SourceSpec
-from digestd.watch.client import WebClient
-from digestd.watch.folder import FolderSource
-from digestd.watch.http import HttpSource
+
+if TYPE_CHECKING:
+    from digestd.watch.client import WebClient
 
 
 class Collector(Protocol):
@@ -30,12 +30,27 @@ class Collector(Protocol):
         """Ask once and return what came of it, oldest first; empty if there is nothing to read."""
 
     def settle(self, outcome: FetchOutcome, problem: str | None, *, now: datetime) -> None:
-        """Take note that the outcome's document was recorded (problem None) or why it was not; a second call does nothing."""
+        """Take note that the outcome's document was recorded (problem None) or why it was not; a second call does nothing.
+
+        Raises:
+            FetchError: a file could not be put away; it stays and will come again, which changes nothing.
+        """
+
+
+# The adapters are imported when a source is opened: a command that reads one file needs no HTTP client in memory.
 
 
 def _folder(spec: SourceSpec, client: WebClient) -> Collector:  # noqa: ARG001  # all rows have one signature
+    from digestd.watch.folder import FolderSource
+
     return FolderSource(spec)
 
 
+def _http(spec: SourceSpec, client: WebClient) -> Collector:
+    from digestd.watch.http import HttpSource
+
+    return HttpSource(spec, client)
+
+
 #: Kind of a source to what opens it.
-SOURCES: Mapping[str, Callable[[SourceSpec, WebClient], Collector]] = {"folder": _folder, "http": HttpSource}
+SOURCES: Mapping[str, Callable[[SourceSpec, WebClient], Collector]] = {"folder": _folder, "http": _http}

@@ -1,11 +1,6 @@
-"""Documents from a watched folder. Floor 3; entry points are `scan`, `read`, `mark_done`, `quarantine` and `watch`.
+"""Documents from a watched folder. Floor 3; entry points are `FolderSource` and `watch`; `scan` and `read` for one look.
 
-    incoming/paper-page.txt      read when it is complete
-    incoming/done/2026-09/       where read files go, never over another file
-    incoming/quarantine/         what could not be read, with NAME.why.txt beside it
-
-Nothing is ever deleted, and no name in the folder makes us open anything but a regular file in it. A crash between any
-two steps leaves the file where it was, or where it was going; reading it again changes nothing in the history.
+A file is read when it is complete. No name in the folder makes us open anything but a regular file in it.
 """
 
 from __future__ import annotations
@@ -17,7 +12,7 @@ import stat
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from watchfiles import awatch
@@ -27,40 +22,16 @@ from digestd.model.snapshot import Document
 from digestd.model.source import FailKind, FetchOutcome, FetchState, OutcomeKind, SourceSpec
 from digestd.polling import current_state
 from digestd.watch.decompress import SUFFIXES, DamagedError, TooBigError, sniff, unpack
-
-DONE = "done"
-QUARANTINE = "quarantine"
-WHY_SUFFIX = ".why.txt"
+from digestd.watch.shelf import QUARANTINE, WHY_SUFFIX, FoundFile, make_folder, mark_done, printable, quarantine
 
 #: What programs call a file that they have not finished.
 _UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", ".download", ".swp", "~")
 #: Bodies handed out at once, so that a full folder does not fill the memory.
 MAX_BATCH_BYTES = 32_000_000
-_MAX_NAME = 255  #: bytes of one name, on every usual file system
-_MAX_NUMBER = 10_000
-#: The longest reason that is kept; a parser's message may quote the document.
-_MAX_WHY = 2_000
 
 
 class NotReadyError(FetchError):
     """A file changed or vanished while it was read; it is left for the next scan."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A complete file in the folder or in its quarantine, as it was when it was found."""
-
-    folder: Path  #: the watched folder
-    path: Path  #: where the file is
-    size: int
-    mtime_ns: int
-    inode: tuple[int, int]  #: device and inode
-    problem: str | None = None  #: why it is not read at all: "a symbolic link"
-
-    @property
-    def name(self) -> str:
-        """Its name as text that can be stored and printed; bytes that are no UTF-8 are replaced."""
-        return os.fsencode(self.path.name).decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,41 +125,7 @@ def read(file: FoundFile, *, max_bytes: int, now: datetime) -> Document:
     if not body:
         raise FetchError(f"{name} is empty")
     plain = name[: -len(suffix)] if suffix else name
-    return Document(body=body, origin=_printable(file.path), fetched_at=now, name=plain)
-
-
-def mark_done(file: FoundFile, *, mode: str = "move", now: datetime) -> Path:
-    """Put a read file away and return where it is now.
-
-    Args:
-        file: in the folder or its quarantine; a reason beside it goes along.
-        mode: "move" to done/YYYY-MM/, or "keep" it where it is; from quarantine it is always moved.
-        now: UTC, gives the month.
-    """
-    if mode == "keep" and file.path.parent == file.folder:
-        return file.path
-    goal = file.folder / DONE / f"{now.astimezone(UTC):%Y-%m}"
-    reason = _reason_path(file.path)
-    moved = _move(file.path, goal)
-    if file.path.parent.name == QUARANTINE and reason.is_file():
-        _move(reason, goal, name=_reason_path(moved).name)
-    return moved
-
-
-def quarantine(file: FoundFile, why: str, *, now: datetime) -> Path:
-    """Move a file that could not be read to quarantine/ and return where it is now.
-
-    The reason is written before the file is moved, so that no file is ever there without one. A file that is there
-    already stays, and the reason is added to the earlier ones.
-    """
-    goal = file.folder / QUARANTINE
-    if file.path.parent == goal:
-        _add_reason(_reason_path(file.path), why, now)
-        return file.path
-    _make_folder(goal)
-    place = _reserve(goal, os.fsencode(file.path.name))
-    _add_reason(_reason_path(place), why, now)
-    return _rename(file.path, place)
+    return Document(body=body, origin=printable(file.path), fetched_at=now, name=plain)
 
 
 def quarantined(folder: Path) -> tuple[FoundFile, ...]:
@@ -202,14 +139,6 @@ def quarantined(folder: Path) -> tuple[FoundFile, ...]:
         if not entry.name.endswith(WHY_SUFFIX)
     ]
     return tuple(sorted(files, key=lambda file: (file.mtime_ns, file.path)))
-
-
-def read_reason(file: FoundFile) -> str:
-    """Return why a file is in quarantine, one line a try; empty if nobody wrote it down."""
-    try:
-        return _reason_path(file.path).read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 async def watch(
@@ -230,7 +159,7 @@ async def watch(
     """
     tick_s = max(0.01, min(settle_s or rescan_s, rescan_s))
     while True:
-        _make_folder(folder)
+        make_folder(folder)
         yield None
         changes = _changes(folder, tick_s=tick_s, force_polling=force_polling)
         async with aclosing(changes):
@@ -268,15 +197,15 @@ class FolderSource:
             why = str(error)
             return (FetchOutcome(OutcomeKind.FAILED, failing, str(folder), fail=FailKind.FILE, why=why),)
         good = replace(kept, fail_count=0, failing_since=None, last_error=None, last_ok_at=now)
-        self._kept &= {_key(file) for file in files}
+        self._kept &= {file.version for file in files}
         outcomes: list[FetchOutcome] = []
         room = MAX_BATCH_BYTES
         for file in files:
-            if _key(file) in self._kept:
+            if file.version in self._kept:
                 continue
             if room <= 0:
                 break
-            origin = _printable(file.path)
+            origin = printable(file.path)
             with suppress(NotReadyError):
                 outcome = self._outcome(file, origin, good, now)
                 outcomes.append(outcome)
@@ -293,7 +222,7 @@ class FolderSource:
             quarantine(file, problem, now=now)
             return
         if mark_done(file, mode=self.spec.done, now=now) == file.path:
-            self._kept.add(_key(file))
+            self._kept.add(file.version)
 
     def _outcome(self, file: FoundFile, origin: str, state: FetchState, now: datetime) -> FetchOutcome:
         try:
@@ -303,10 +232,6 @@ class FolderSource:
         except FetchError as error:
             return FetchOutcome(OutcomeKind.FAILED, state, origin, fail=FailKind.FILE, why=str(error))
         return FetchOutcome(OutcomeKind.OK, state, origin, document=document)
-
-
-def _key(file: FoundFile) -> tuple[tuple[int, int], int, int]:
-    return (file.inode, file.size, file.mtime_ns)
 
 
 async def _changes(folder: Path, *, tick_s: float, force_polling: bool | None) -> AsyncGenerator[bool, None]:
@@ -351,7 +276,7 @@ def _entries(folder: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
         with os.scandir(folder) as entries:
             listed = [entry for entry in entries if not entry.name.startswith(".")]
     except OSError as error:
-        raise FetchError(f"the folder {_printable(folder)} cannot be read: {error.strerror}") from error
+        raise FetchError(f"the folder {printable(folder)} cannot be read: {error.strerror}") from error
     for entry in listed:
         try:
             status = os.lstat(entry.path)
@@ -400,87 +325,7 @@ def _read_bytes(file: FoundFile, max_bytes: int) -> bytes:
 
 def _is_same(file: FoundFile, status: os.stat_result) -> bool:
     there = (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
-    return stat.S_ISREG(status.st_mode) and there == _key(file)
-
-
-def _move(path: Path, goal: Path, *, name: str | None = None) -> Path:
-    """Move a file into a folder under its name, or the next free numbered one, and return where it is."""
-    _make_folder(goal)
-    return _rename(path, _reserve(goal, os.fsencode(name or path.name)))
-
-
-def _rename(path: Path, place: Path) -> Path:
-    """Move a file over the empty one that holds its place, and write both folders to disk."""
-    try:
-        path.rename(place)
-    except OSError as error:
-        with suppress(OSError):
-            if place.stat().st_size == 0:
-                place.unlink()  # our own empty place holder, nobody's file
-        raise FetchError(
-            f"{_printable(path)} cannot be moved to {_printable(place.parent)}: {error.strerror}"
-        ) from error
-    _sync_folder(place.parent)
-    _sync_folder(path.parent)
-    return place
-
-
-def _reserve(goal: Path, name: bytes) -> Path:
-    """Return a path in a folder that nobody had, held by an empty file, so that a move never overwrites anything."""
-    stem, dot, suffix = name.partition(b".")
-    room = _MAX_NAME - len(WHY_SUFFIX) - 8  # the reason's name and a number must fit behind it
-    tail = (dot + suffix)[-40:] if dot else b""
-    stem = stem if len(name) <= room else name[: room - len(tail)]
-    tail = dot + suffix if len(name) <= room else tail
-    for number in range(_MAX_NUMBER):
-        candidate = goal / os.fsdecode(stem + (b"-%d" % number if number else b"") + tail)
-        try:
-            os.close(os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise FetchError(f"nothing can be moved to {_printable(goal)}: {error.strerror}") from error
-        return candidate
-    raise FetchError(f"{_printable(goal)} has {_MAX_NUMBER:,} files of this name")
-
-
-def _reason_path(path: Path) -> Path:
-    return path.with_name(path.name + WHY_SUFFIX)
-
-
-def _add_reason(path: Path, why: str, now: datetime) -> None:
-    """Add one line to a reason and write it to disk."""
-    line = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} {' '.join(why[:_MAX_WHY].split())}\n"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(path, flags, 0o600), "ab") as stream:
-            stream.write(line.encode("utf-8", "replace"))
-            stream.flush()
-            os.fsync(stream.fileno())
-    except OSError as error:
-        raise FetchError(f"the reason {_printable(path)} cannot be written: {error.strerror}") from error
-
-
-def _make_folder(path: Path) -> None:
-    """Make a folder of ours; a link in its place would lead the files somewhere else."""
-    for part in (path.parent, path):
-        if part.is_symlink() and part.name in {DONE, QUARANTINE}:
-            raise FetchError(f"{_printable(part)} is a symbolic link; files are not moved through it")
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FetchError(f"the folder {_printable(path)} cannot be made: {error.strerror}") from error
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    """Write a folder to disk, so that a rename outlives a power cut; not every file system can."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    return stat.S_ISREG(status.st_mode) and there == file.version
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
@@ -489,7 +334,3 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _printable(path: Path) -> str:
-    return os.fsencode(path).decode("utf-8", "replace")

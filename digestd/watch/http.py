@@ -246,7 +246,9 @@ def _parse_url(spec: SourceSpec, url: str) -> httpx2.URL:
         raise _FailedError(FailKind.ADDRESS, f"{_shown(url)!r} is no usable URL: {error}") from error
     if parsed.scheme not in _DEFAULT_PORTS or not parsed.host:
         raise _FailedError(FailKind.ADDRESS, f"{_shown(url)} is refused: only http and https are fetched")
-    port = parsed.port or _DEFAULT_PORTS[parsed.scheme]
+    port = _DEFAULT_PORTS[parsed.scheme] if parsed.port is None else parsed.port
+    if not 0 < port < 65536:  # the C library takes the remainder, and another port than the one checked is asked
+        raise _FailedError(FailKind.ADDRESS, f"{_shown(url)} is refused: there is no port {port}")
     if port not in {80, 443, *_own_ports(spec)}:
         raise _FailedError(FailKind.ADDRESS, f"{_shown(url)} is refused: port {port} is not in the source's own URL")
     return parsed

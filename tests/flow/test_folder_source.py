@@ -20,21 +20,19 @@ from hypothesis import strategies as st
 from digestd.errors import FetchError
 from digestd.model.source import FetchState, OutcomeKind, SourceSpec
 from digestd.watch import folder as folder_module
+from digestd.watch import shelf as shelf_module
 from digestd.watch.decompress import DamagedError, TooBigError
 from digestd.watch.folder import (
     FolderSource,
-    FoundFile,
     Look,
     NotReadyError,
     is_complete,
-    mark_done,
-    quarantine,
     quarantined,
     read,
-    read_reason,
     scan,
     watch,
 )
+from digestd.watch.shelf import FoundFile, mark_done, quarantine, read_reason
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -292,7 +290,7 @@ def test_quarantine_folder_that_is_a_link_is_not_used(tmp_path: Path) -> None:
     assert (True, []) == (path.exists(), list(away.iterdir()))
 
 
-@pytest.mark.parametrize("step", ["_make_folder", "_reserve", "_add_reason", "_rename", "_sync_folder"])
+@pytest.mark.parametrize("step", ["make_folder", "_reserve", "_add_reason", "_rename", "_sync_folder"])
 @pytest.mark.parametrize("act", ["done", "quarantine"])
 def test_crash_at_any_step_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, act: str) -> None:
     """Whenever the process dies while a file is put away, the file is still there once, and the next run finishes."""
@@ -305,7 +303,7 @@ def test_crash_at_any_step_loses_nothing(tmp_path: Path, monkeypatch: pytest.Mon
 
     put(tmp_path, "page.txt")
     with monkeypatch.context() as patch:
-        patch.setattr(folder_module, step, die)
+        patch.setattr(shelf_module, step, die)
         with suppress(Killed):
             put_away(only(tmp_path), act)
     assert 1 == list(tree(tmp_path).values()).count(TEXT)
@@ -320,6 +318,43 @@ def put_away(file: FoundFile, act: str) -> None:
         mark_done(file, now=NOW)
     else:
         quarantine(file, "bad", now=NOW)
+
+
+def test_shelf_move_that_fails_leaves_everything(tmp_path: Path) -> None:
+    """A file that vanished, a shelf that is a file, and a reason that cannot be written are errors that move nothing."""
+    put(tmp_path, "page.txt")
+    put(tmp_path, "done")
+    file = next(file for file in found(tmp_path) if file.name == "page.txt")
+    with pytest.raises(FetchError, match="cannot be made"):
+        mark_done(file, now=NOW)
+    (tmp_path / "quarantine" / "page.txt.why.txt").mkdir(parents=True)
+    with pytest.raises(FetchError, match="cannot be written"):
+        quarantine(file, "bad", now=NOW)
+    (tmp_path / "quarantine" / "page.txt.why.txt").rmdir()
+    file.path.rename(tmp_path / ".away")
+    with pytest.raises(FetchError, match="cannot be moved"):
+        quarantine(file, "bad", now=NOW)
+    assert {".away", "done", "quarantine/page.txt", "quarantine/page-1.txt.why.txt"} == set(tree(tmp_path))
+
+
+def test_shelf_full_of_one_name_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers end somewhere, and then nothing is overwritten either."""
+    monkeypatch.setattr(shelf_module, "_MAX_NUMBER", 2)
+    for body in (b"1", b"2"):
+        put(tmp_path, "page.txt", body)
+        mark_done(only(tmp_path), now=NOW)
+    put(tmp_path, "page.txt", b"3")
+    with pytest.raises(FetchError, match="2 files of this name"):
+        mark_done(only(tmp_path), now=NOW)
+    assert [b"1", b"2", b"3"] == sorted(tree(tmp_path).values())
+
+
+def test_read_reason_nobody_wrote_is_empty(tmp_path: Path) -> None:
+    """A file that somebody put into quarantine by hand has no reason, and no shelf has no files."""
+    assert () == quarantined(tmp_path)
+    (tmp_path / "quarantine").mkdir()
+    put(tmp_path / "quarantine", "page.txt")
+    assert [""] == [read_reason(file) for file in quarantined(tmp_path)]
 
 
 def spec_of(folder: Path, **fields: object) -> SourceSpec:

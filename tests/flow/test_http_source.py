@@ -19,6 +19,8 @@ from datetime import UTC, datetime, timedelta
 import httpcore2
 import pytest
 import trustme
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -311,6 +313,38 @@ async def test_fetch_configured_address_is_guarded_too(location: str) -> None:
     assert (OutcomeKind.REFUSED, []) == (found.kind, route.asked)
 
 
+@pytest.mark.parametrize(
+    "location", ["http://[", "http://me:secret@[::1", "http://papers.example:99999/", "http://papers.example:0/"]
+)
+async def test_fetch_unusable_url_is_refused_in_words(location: str) -> None:
+    """A URL that cannot be read is an outcome without its password, never an exception."""
+    async with web(1) as (client, route):
+        found = await fetch(replace(SPEC, location=location), None, client, now=NOW)
+    assert (OutcomeKind.REFUSED, [], False) == (found.kind, route.asked, "secret" in found.why + found.url)
+
+
+async def test_fetch_repeated_list_headers_are_one_list() -> None:
+    """Two lines of Cache-Control count together, two ETags do not."""
+    found = await ask(plain(FEED, "Cache-Control: public", "Cache-Control: max-age=7200", 'ETag: "1"', 'ETag: "2"'))
+    assert (NOW + timedelta(hours=2), '"1"') == (found.state.next_try_at, found.state.etag)
+
+
+async def test_fetch_connection_that_takes_too_long_is_a_timeout() -> None:
+    """A connection that is never made ends with the time to connect."""
+
+    class Never(Route):
+        """Connects never."""
+
+        async def connect_tcp(self, *args: object, **kwargs: object) -> httpcore2.AsyncNetworkStream:  # noqa: ARG002  # any call
+            """Say that the time is over."""
+            raise httpcore2.ConnectTimeout
+
+    backend = GuardedBackend(resolver=names, connector=Never(1))
+    async with WebClient(contact_url="https://digestd.example/", ssl_context=NO_TRUST, backend=backend) as client:
+        found = await fetch(SPEC, None, client, now=NOW)
+    assert (FailKind.TIMEOUT, f"{URL}: no connection in time") == (found.fail, found.why)
+
+
 async def test_fetch_stored_redirect_is_guarded_too() -> None:
     """A URL that was remembered is checked at each fetch like any other."""
     state = FetchState(location=URL, url="http://inside.example/feed")
@@ -494,6 +528,38 @@ async def test_fetch_packed_body_is_unpacked(body: bytes, coding: str | None) ->
     found = await ask(plain(body, *([f"Content-Encoding: {coding}"] if coding else [])))
     assert found.document is not None
     assert FEED == found.document.body
+
+
+WIRE = st.lists(
+    st.sampled_from(
+        [
+            *(b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 301 x\r\n", b"HTTP/1.1 304 x\r\n", b"HTTP/1.1 101 x\r\n", b"HTTP/1.0 200\r\n"),
+            *(b"HTTP/1.1 100 Continue\r\n\r\n", b"Content-Length: 5\r\n", b"Content-Length: -1\r\n", b"Content-Length: x\r\n"),
+            *(b"Transfer-Encoding: chunked\r\n", b"Content-Encoding: gzip\r\n", b"Location: \xff//\r\n", b"Location: /a\r\n"),
+            *(b"Location: http://\xe9.example:x/\r\n", b"Location: //@:/?#\r\n", b"Location: https://papers.example:/\r\n"),
+            *(b"ETag: \xff\r\n", b"Retry-After: \xff\r\n", b"\r\n", b"\r\n\r\n", b"5\r\nhello\r\n0\r\n\r\n", b"hello", b"\x00"),
+            *(gzip.compress(b"hello"), b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"),
+        ]
+    )
+    | st.binary(max_size=20),
+    max_size=12,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(WIRE)
+def test_fetch_any_bytes_are_an_outcome(wire: list[bytes]) -> None:
+    """Whatever a server sends, a fetch ends with an outcome: a document, or a failure with words."""
+
+    async def once() -> FetchOutcome:
+        backend = GuardedBackend(resolver=names, connector=httpcore2.AsyncMockBackend([b"".join(wire)]))
+        contact = "https://digestd.example/"
+        async with WebClient(contact_url=contact, host_gap_s=0, ssl_context=NO_TRUST, backend=backend) as client:
+            return await fetch(SPEC, None, client, now=NOW)
+
+    found = asyncio.run(once())
+    assert (found.document is not None) == (found.kind is OutcomeKind.OK) == (not found.why)
+    assert (found.document is None) == (found.fail is not None)
 
 
 def tls_context(authority: trustme.CA, name: str, *, expired: bool = False) -> ssl.SSLContext:

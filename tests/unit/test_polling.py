@@ -110,7 +110,9 @@ def test_retry_after_survives_anything(text: str | None) -> None:
     assert found is None or 0 <= found <= MAX_WAIT_S
 
 
-@pytest.mark.parametrize("text", ["", " ", "soon", "-5", "1.5", "٣", "Wed, 99 Foo 2026 06:00:00 GMT"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "soon", "-5", "1.5", "٣", "Wed, 99 Foo 2026 06:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 -2300"]
+)
 def test_retry_after_unusable_is_none(text: str) -> None:
     """What is neither seconds nor a date is no header."""
     assert None is retry_after_s(text, NOW)
