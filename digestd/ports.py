@@ -243,7 +243,7 @@ class Outbox(Protocol):
         """
 
     def resend_uncertain(self, *, now: datetime, older_than: datetime) -> Sequence[int]:
-        """Make uncertain rows ready that were settled before ``older_than`` and were never sent again; each once in its life."""
+        """Make uncertain rows ready that were settled before ``older_than`` and never sent again; each once in its life."""
 
     def delivery(self, key: int) -> Delivery:
         """Return one row; NotFoundError if there is none."""
