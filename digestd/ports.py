@@ -122,8 +122,8 @@ class History(Protocol):
     def search(self, words: str, *, limit: int) -> Sequence[KnownPaper]:
         """Return the papers whose title, abstract or authors hold all the words, best first."""
 
-    def revisions(self, papers: Sequence[int], after: int, upto: int) -> Sequence[tuple[int, KnownPaper, Revision]]:
-        """Return (position, paper, revision) of real changes of some papers at positions (after, upto], in ledger order."""
+    def revisions(self, after: int, upto: int) -> Sequence[tuple[int, KnownPaper, Revision]]:
+        """Return (position, paper, revision) of all real changes of papers at positions (after, upto], in ledger order."""
 
     def rows_of(self, paper: int) -> Sequence[LedgerRow]:
         """Return all sightings of one paper, in ledger order."""
