@@ -119,9 +119,10 @@ def place_authors(middle: Sequence[str]) -> Placed:
         return Placed(size - 1, None, size - 1) if torn else Placed(size - 2, size - 1, size - 2)
     if names is Likeness.WEAK and (last_names is not Likeness.STRONG or is_institution(last)):
         return Placed(size - 2, size - 1, size - 2)
-    if last_names:
+    place_named = is_institution(last) and len(last) < 600 and not split_more(last)[1]
+    if last_names and not (place_named and _may_be_names(before)):
         return Placed(size - 1, None, size - 1)
-    if is_institution(last) and len(last) < 600:
+    if place_named:
         return Placed(size - 2, size - 1, size - 2) if _may_be_names(before) else Placed(None, size - 1, size - 1)
     return Placed(None, None, size)
 
