@@ -57,7 +57,8 @@ _SEPARATORS = re.compile(r"^[\s,;·•|/]*$")
 _CHART_END = re.compile(r"^(?:Week of )?([A-Z][a-z]{2,8}\.? \d{1,2})$")
 _LATEST = re.compile(r"^latest papers\b", re.IGNORECASE)
 _MAX_ROW = 80  #: elements in a row of names or labels; more are a list of papers
-_MAX_PIECE = 160  #: characters of one name, place or label
+_MAX_PIECE = 160  #: characters of one label
+_MAX_ADDRESS = 500  #: characters of one institution, which may be printed with its whole address
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,8 @@ def _read_row(element: etree._Element, bases: tuple[str, ...], announced: str) -
     if sum(1 for _ in zip(element.iter(), range(3 * _MAX_ROW), strict=False)) >= 3 * _MAX_ROW:
         return None
     pieces = [text_content(child) for child in holder if not is_ignored(child)]
-    if not 0 < len(pieces) <= _MAX_ROW or any(len(piece) > _MAX_PIECE for piece in pieces):
+    longest = _MAX_ADDRESS if kind in ("authors", "affiliations") else _MAX_PIECE
+    if not 0 < len(pieces) <= _MAX_ROW or any(len(piece) > longest for piece in pieces):
         return None
     if any(tag_of(one) in (*_HEADINGS, "time", "p", "article", "table") for one in element.iterdescendants()):
         return None

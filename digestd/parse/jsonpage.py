@@ -48,6 +48,7 @@ _PAPER_KEYS = (
 )
 _ANNOUNCE = ("new", "cross", "replace", "replace-cross")
 _MAX_NAMED = 10
+_MAX_WARNINGS = 200
 _SCHEME = re.compile(r"[a-z][a-z0-9_-]{0,29}", re.ASCII)
 _T = TypeVar("_T", date, datetime)
 
@@ -187,8 +188,14 @@ def parse_snapshot(document: Document, vocabulary: Vocabulary) -> Page:  # noqa:
         total_papers=page.whole_or_none("total_papers"),
         incomplete=skipped > 0,
         format="snapshot",
-        warnings=tuple(page.warnings),
+        warnings=_bounded(page.warnings),
     )
+
+
+def _bounded(warnings: list[str]) -> tuple[str, ...]:
+    """Return the warnings, the many of an exporter that is wrong in every paper as a count."""
+    more = len(warnings) - _MAX_WARNINGS
+    return (*warnings[:_MAX_WARNINGS], *([f"{more} more warnings"] if more > 0 else []))
 
 
 def _read_papers(page: _Node) -> tuple[tuple[Paper, ...], int]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import json
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +22,7 @@ from digestd.parse.html import parse_html
 from digestd.parse.labels import load_vocabulary
 from digestd.parse.listing import parse_listing
 from tests.builders import make_document
+from tests.shared import shared_path
 
 DATA = Path(__file__).parents[1] / "data" / "html"
 ORIGIN = "https://papers.example/topics/reef"
@@ -393,6 +396,44 @@ def test_parse_html_of_a_text_listing_in_paragraphs_is_the_same_page(name: str) 
     assert 30 == len(page.papers)
     assert expected.papers == tuple(replace(paper, ids=()) for paper in page.papers)
     assert (expected.topic, expected.momentum, expected.total_papers) == (page.topic, page.momentum, page.total_papers)
+
+
+def test_parse_html_institutions_with_whole_addresses_stay_apart() -> None:
+    """An institution of more than a line is one of the row's, not the end of it."""
+    places = ("Key Laboratory of Patient Listening, " * 6 + "Lagoon University", "Harbour Labs")
+    row = "".join(f"<span>{place}</span>" for place in places)
+    page = read(listing(card(row=f'<p>Ana Lima, Bo Chen</p><div class="institutions">{row}<span>+2</span></div>')))
+    assert (places, 2) == (page.papers[0].affiliations, page.papers[0].affiliations_more)
+
+
+def _real_card(paper: dict[str, Any]) -> str:
+    """Return a paper of the truth in mark-up of our own."""
+
+    def row(tag: str, key: str) -> str:
+        more = [f"+{paper[f'{key}_more']}"] if paper.get(f"{key}_more") else []
+        return "".join(f"<{tag}>{html.escape(piece)}</{tag}>" for piece in [*paper[key], *more])
+
+    abstract = "".join(f"<p>{html.escape(piece)}</p>" for piece in paper["abstract_fragments"])
+    places = f'<div class="institutions">{row("span", "affiliations")}</div>' if paper["affiliation_line"] else ""
+    return (
+        f'<article><time datetime="{paper["date"]}">lately</time><span>{paper["category"]}</span>'
+        f'<h3><a href="/p/{paper["n"]}">{html.escape(paper["title"])}</a></h3>{abstract}'
+        f'<div class="authors">{row("span", "authors")}</div>{places}<ul>{row("li", "topics")}</ul></article>'
+    )
+
+
+@pytest.mark.parametrize("name", ["000_a3d9d309e03795fe", "001_9be04561b74ea5eb", "002_0950ec912c1729e2"])
+def test_parse_html_of_real_papers_in_elements_of_their_own(name: str) -> None:
+    """Where rows and labels stand apart, all fields of real papers are right without any known label."""
+    truth = json.loads(shared_path("truth", f"{name}.json").read_text())
+    page = read(listing("".join(_real_card(paper) for paper in truth["papers"])), origin=ORIGIN)
+    for expected, paper in zip(truth["papers"], page.papers, strict=True):
+        assert expected["title_unicode"] == paper.title
+        assert expected["date"] == str(paper.published)
+        assert "".join(expected["abstract_unicode"].split()) == "".join((paper.abstract or "").split())
+        for key in ("authors", "affiliations", "topics"):
+            assert expected[key] == list(getattr(paper, key)), paper.title
+            assert (expected[f"{key}_more"] or 0) == getattr(paper, f"{key}_more"), paper.title
 
 
 def test_parse_html_of_links_to_act_on_is_no_part_of_the_paper() -> None:

@@ -143,6 +143,12 @@ def test_parse_snapshot_unknown_keys_are_left_out_with_a_warning() -> None:
     assert ("unknown keys left out: extra", "unknown keys left out: papers[0].score") == page.warnings
 
 
+def test_parse_snapshot_many_warnings_are_counted() -> None:
+    """An exporter that is wrong in every paper does not fill the log."""
+    page = parse_snapshot(make_document(snapshot([{"title": "A", "score": 1}] * 450)), NO_LABELS)
+    assert (450, 201, "250 more warnings") == (len(page.papers), len(page.warnings), page.warnings[-1])
+
+
 def test_parse_snapshot_duplicate_keys_are_warned_of() -> None:
     """Of a key given twice the last value counts, and the page says so."""
     body = b'{"schema": "digestd.snapshot/1", "topic": "A", "topic": "B", "papers": []}'
