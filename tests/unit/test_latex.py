@@ -44,6 +44,7 @@ from digestd.parse.latex import join_fragments, to_unicode
         (r"\href{https://example.org}{our page}", "our page"),
         (r"\alpha{}beta, {G}lobal, Kelp{NET}", "αbeta, Global, KelpNET"),
         (r"x\textsuperscript{2} and y\textsubscript{1}", "x² and y₁"),
+        (r"$90^\circ$, $\frac {1}{2}$, Mar\'\ia is not Mar\'\i a", r"90°, 1/2, Mar\'\ia is not Marí a"),
         (r"hyphen\-ation and thin\,space", "hyphenation and thin space"),
     ],
 )
@@ -63,6 +64,8 @@ def test_to_unicode_makes_latex_readable(source: str, readable: str) -> None:
         r"the pattern \d+ or \w",
         r"\foo{bar}[baz]{qux} is ours",
         r"$e^{\foo}$ keeps its dollars",
+        r"$\hat{ab}$ and $a{b$ and $\|x\?$",
+        "$" + "{" * 30 + "x^2" + "}" * 30 + "$",
         "run it with --verbose",
         "https://example.org/a--b?x=``y''",
         "<!-- a comment -->, ----, i-- ",

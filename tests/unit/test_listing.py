@@ -475,3 +475,32 @@ def test_parse_paragraphs_judges_a_whole_last_paper_like_the_others() -> None:
     assert page.papers[0].authors == PAPERS[1].authors
     assert page.papers[0].topics == ()
     assert page.warnings == ("line 9: no labels found",)
+
+
+def test_parse_paragraphs_takes_labels_as_proof_of_a_whole_paper() -> None:
+    """Labels that stand alone are the end of a paper, whatever the source says of its own end."""
+    lines = [Paragraph(text, 1) for text in [*HEAD, *NO_AFFILIATIONS[:-1]]]
+    tags = Paragraph("Odd Label", 12, labels=("Odd Label",))
+
+    page = parse_paragraphs([*lines, tags], make_document(""), LABELS)
+
+    assert (("Odd Label",), False) == (page.papers[0].topics, page.incomplete)
+
+
+def test_parse_listing_takes_no_institution_for_labels() -> None:
+    """An institution named like the topic stays one."""
+    page = _parse(
+        _text((*NO_ABSTRACT[:3], "Kelp Forest Mapping", "Kelp Forest Mapping Soft Matter"), NO_AFFILIATIONS),
+        Vocabulary(),
+    )
+
+    assert ("Kelp Forest Mapping",) == page.papers[0].affiliations
+    assert "Kelp Forest Mapping Soft Matter" == page.papers[0].topics_unparsed
+
+
+def test_parse_listing_counts_warnings_beyond_two_hundred() -> None:
+    """A page full of faults does not fill the log."""
+    page = _parse(_text(NO_AFFILIATIONS, *[("Oct 19, 2026cs.LG", "Lonely Title")] * 250, NAMELIKE_AFFILIATION))
+
+    assert 2 == len(page.papers)
+    assert (201, "50 more warnings") == (len(page.warnings), page.warnings[-1])
