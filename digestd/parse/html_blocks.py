@@ -292,11 +292,12 @@ def _without_actions(blocks: Sequence[_Block]) -> list[_Block]:
     title: int | None = None
     for block in blocks:
         text = block.paragraph.text
-        if title is not None and len(text) <= 60 and block.kind != "labels" and _ACTION.match(text):
-            if title < len(kept):
-                paragraph = kept[title].paragraph
-                links = tuple(dict.fromkeys([*paragraph.links, *block.paragraph.links]))
-                kept[title] = replace(kept[title], paragraph=replace(paragraph, links=links))
+        # a paper may be called "Code": what stands in the title's place is the title
+        below_title = title is not None and title < len(kept)
+        if title is not None and below_title and len(text) <= 60 and block.kind != "labels" and _ACTION.match(text):
+            paragraph = kept[title].paragraph
+            links = tuple(dict.fromkeys([*paragraph.links, *block.paragraph.links]))
+            kept[title] = replace(kept[title], paragraph=replace(paragraph, links=links))
             continue
         if _is_date(block):
             # a heading right before the date is the title

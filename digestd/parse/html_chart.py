@@ -39,10 +39,8 @@ def is_week_table(element: etree._Element) -> bool:
 
 def _readings(root: etree._Element) -> Iterator[tuple[int, ...]]:
     """Yield every reading of a chart on the page."""
-    for element in root.iter():
+    for element in root.iter("*"):
         tag = tag_of(element)
-        if not tag:
-            continue
         for text in _texts(element, tag):
             runs = _RUN.findall(text) if len(text) <= _MAX_TEXT else []
             if len(runs) == 1:

@@ -45,7 +45,7 @@ def read_tree(document: Document) -> tuple[etree._Element, str]:
     )
     try:
         root = etree.fromstring(text.encode("utf-8", "replace"), parser)
-    except etree.LxmlError as error:
+    except etree.LxmlError as error:  # pragma: no cover  # recovery leaves nothing to raise; other versions may
         raise ParseError(f"expected HTML, found {one_line(str(error))[:120]}", origin=document.origin) from error
     if root is None:
         raise ParseError("expected HTML, found no element", origin=document.origin)

@@ -127,8 +127,6 @@ def _compile(key: str, selector: str) -> _Rule | None:
         return None
     attribute = _ATTRIBUTE.search(selector)
     css = (selector[: attribute.start()] if attribute else selector).strip()
-    if not css and attribute is None:
-        raise ConfigError(f"page rules: {key}: expected a CSS selector, found {selector!r}")
     try:
         return _Rule(CSSSelector(css, translator="html") if css else None, attribute[1] if attribute else "")
     except (SelectorError, etree.XPathError) as error:

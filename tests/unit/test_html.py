@@ -274,6 +274,7 @@ def test_parse_html_dates_in_any_dress(date_html: str) -> None:
         ('<div class="paperAuthors"><div><span>Ana Lima</span>, <span>Bo Chen</span></div></div>', ("Ana Lima", "Bo Chen"), 0),
         ('<p itemprop="author"><span>Ana Lima</span> and <span>Bo Chen</span></p>', ("Ana Lima", "Bo Chen"), 0),
         ("<p><a>Ana Lima</a> <a>Bo Chen</a></p>", ("Ana Lima", "Bo Chen"), 0),
+        ('<div class="authors"><ul><li>Ana Lima</li><li>Bo Chen</li></ul></div>', ("Ana Lima", "Bo Chen"), 0),
     ],
 )  # fmt: skip
 def test_parse_html_author_rows_in_any_dress(row: str, authors: tuple[str, ...], more: int) -> None:
@@ -336,6 +337,8 @@ TWELVE = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
         ('<div data-counts="1,2,3,4,5,6,7,8,9,10,11,12,13"></div>', ()),
         ('<div data-counts="1.5,2,3,4,5,6,7,8,9,10,11,12"></div>', ()),
         ('<div data-counts="1,2,3,4,5,6,7,8,9,10,11,12"></div><div data-counts="2,2,3,4,5,6,7,8,9,10,11,12"></div>', ()),
+        ("<svg>" + "<rect data-count='1'/>" * 300 + "</svg>", ()),
+        ("<table>" + "<tr><td>Aug 3</td><td>1</td></tr>" * 50 + "</table>", ()),
         ("", ()),
     ],
 )  # fmt: skip
@@ -434,6 +437,22 @@ def test_parse_html_of_real_papers_in_elements_of_their_own(name: str) -> None:
         for key in ("authors", "affiliations", "topics"):
             assert expected[key] == list(getattr(paper, key)), paper.title
             assert (expected[f"{key}_more"] or 0) == getattr(paper, f"{key}_more"), paper.title
+
+
+def test_parse_html_of_a_paper_called_like_a_link_keeps_its_title() -> None:
+    """A word that names a link elsewhere is a title where the title stands."""
+    page = read(listing(card("Code") + card("Second")))
+    assert ["Code", "Second"] == [paper.title for paper in page.papers]
+
+
+def test_parse_html_list_of_other_things_is_no_row() -> None:
+    """A list of hundreds of pieces is no row of names, and an untitled page is called by its heading."""
+    crowd = "".join(f"<li><b>Reader {number}</b></li>" for number in range(300))
+    long = f"<ul><li>{'We thank the harbour. ' * 20}</li></ul>"
+    page = read(
+        f"<title> </title><h1>Reef Sound Sensing</h1><ul>{crowd}</ul>{long}<h2>Latest papers 9</h2>{card()}</body>"
+    )
+    assert ("Reef Sound Sensing", ["Echo Caves"]) == (page.title, [paper.title for paper in page.papers])
 
 
 def test_parse_html_of_links_to_act_on_is_no_part_of_the_paper() -> None:

@@ -137,6 +137,9 @@ def test_parse_openalex_reads_works() -> None:
     )
     assert (first, second) == page.papers
     assert 1 == len(page.warnings)
+    work = {"authorships": [{"author": None}, {"raw_author_name": "N. Haddad"}], "title": "Alone"}
+    single = read(parse_openalex, work)
+    assert [("Alone", ("N. Haddad",))] == [(paper.title, paper.authors) for paper in single.papers]
 
 
 def test_rebuild_abstract_of_odd_indexes() -> None:
@@ -246,7 +249,7 @@ def test_parse_api_dates_far_ahead_are_unknown(parse: Parse) -> None:
         "cdate": ms,
     }
     note = one | {"id": "a", "content": {"title": "Far"}, "paper": {"title": "Far"}}
-    work = {"title": ["Far"], "issued": {"date-parts": [[2031, 5, 6]]}}
+    work = {"title": ["Far"], "issued": {"date-parts": [[2031, 5, 6]]}, "posted": {"date-parts": [[2026, 13, 1]]}}
     shapes = {"data": [one], "results": [one], "notes": [note], "status": "ok", "message": {"items": [work]}}
     page = read(parse, [note] if parse is parse_hf else shapes)
     assert [("Far", None, None)] == [(paper.title, paper.published, paper.published_at) for paper in page.papers]

@@ -94,6 +94,7 @@ def test_parse_snapshot_reads_every_field() -> None:
             "momentum.share_below: expected true or false, found the number 1",
         ),
         (snapshot(momentum={"papers_last_four_weeks": float("nan")}), "found NaN"),
+        (b" " * 20_000_001, "expected at most 20,000,000 bytes of JSON, found 20,000,001"),
         (b"[]", "expected an object of schema digestd.snapshot/1, found a list"),
         (b"", "expected JSON, found an empty document"),
         (b'{"schema": \n nope}', "line 2: expected JSON, found at column 2: expecting value"),
@@ -157,6 +158,14 @@ def test_parse_snapshot_duplicate_keys_are_warned_of() -> None:
     assert ("key 'topic' given more than once, the last one counts",) == page.warnings
 
 
+def test_parse_snapshot_many_repairs_are_counted() -> None:
+    """Of the repairs to a document the first twenty are told, the rest are counted."""
+    papers = ", ".join(f'{{"title": "A", "x{number}": 1, "x{number}": 2}}' for number in range(25))
+    body = f'{{"schema": "digestd.snapshot/1", "topic": "A", "papers": [{papers}]}}'
+    page = parse_snapshot(make_document(body), NO_LABELS)
+    assert (45 + 1, "5 more warnings of this kind") == (len(page.warnings), page.warnings[20])
+
+
 def test_parse_snapshot_lone_surrogates_are_replaced() -> None:
     """Half a surrogate pair would break the database and the mail later, so it never gets past the parser."""
     body = snapshot([{"title": "HALF PAIR \\"}]).replace(b"HALF", b"\\ud83d x").replace(b"PAIR", b"\\ud83d\\ude00")
@@ -177,12 +186,15 @@ def test_parse_snapshot_dates_that_are_none_are_unknown_with_a_warning() -> None
         {"title": "A", "date": "2026-02-30"},
         {"title": "B", "date": "2031-01-01"},
         {"title": "C", "published_at": "2026-09-01T10:00:00"},
+        {"title": "C", "published_at": "this morning"},
         {"title": "D", "date": "2026-09-30", "published_at": "2026-09-30T01:00:00-05:00"},
     ]
     page = parse_snapshot(make_document(snapshot(papers), fetched_at=datetime(2026, 9, 30, tzinfo=UTC)), NO_LABELS)
-    assert [None, None, None, date(2026, 9, 30)] == [paper.published for paper in page.papers]
-    assert [None, None, None, datetime(2026, 9, 30, 6, tzinfo=UTC)] == [paper.published_at for paper in page.papers]
-    assert 3 == len(page.warnings)
+    assert [None, None, None, None, date(2026, 9, 30)] == [paper.published for paper in page.papers]
+    assert [None, None, None, None, datetime(2026, 9, 30, 6, tzinfo=UTC)] == [
+        paper.published_at for paper in page.papers
+    ]
+    assert 4 == len(page.warnings)
     assert "papers[1].date: expected a date like 2026-10-19, found '2031-01-01'; left out" == page.warnings[1]
 
 

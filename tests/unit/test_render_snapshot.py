@@ -49,7 +49,7 @@ PAPER_KEYS = [
     "warnings",
 ]
 
-lines = st.text(max_size=30).map(one_line)
+lines = st.text(max_size=30).map(lambda text: one_line(text).strip())
 words = lines.filter(bool)
 texts = st.lists(words, max_size=3).map(tuple)
 days = st.dates(min_value=date(1800, 1, 1), max_value=date(2999, 1, 1))

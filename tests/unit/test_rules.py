@@ -102,6 +102,7 @@ def test_parse_with_rules_needs_only_items_and_titles() -> None:
     ("markup", "rule", "authors"),
     [
         ("<i>Ana Lima</i> <i>Bo Chen,</i>", ".who i", ("Ana Lima", "Bo Chen")),
+        ("<i>Ana Lima</i><i>;</i>", ".who i", ("Ana Lima",)),
         ("Ana Lima, Bo Chen and Wei Lim", ".who", ("Ana Lima", "Bo Chen", "Wei Lim")),
         ("<i title='Ana Lima'>A</i><i>B</i>", ".who i@title", ("Ana Lima",)),
     ],
