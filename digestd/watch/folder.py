@@ -9,8 +9,8 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -51,19 +51,16 @@ Looks = Mapping[tuple[int, int], Look]
 def is_complete(size: int, mtime_ns: int, before: Look | None, *, now: datetime, settle_s: float) -> bool:
     """Return whether a file is complete.
 
-    It is when it was renamed from an unfinished name; when its time is `settle_s` ago; or, with a time in the future,
+    It is when it was renamed from an unfinished name and is otherwise as it was; when its time is `settle_s` ago; or, with a time in the future,
     when two scans so far apart saw the same size and time.
     """
     age_s = now.timestamp() - mtime_ns / 1e9
     if age_s >= settle_s:
         return True
-    if before is None:
+    # an inode alone is no file: that of a removed ".part" is given to the next file that is begun
+    if before is None or (before.size, before.mtime_ns) != (size, mtime_ns):
         return False
-    if before.unfinished:
-        return True
-    if (before.size, before.mtime_ns) != (size, mtime_ns):
-        return False
-    return before.renamed or (age_s < 0 and (now - before.since).total_seconds() >= settle_s)
+    return before.unfinished or before.renamed or (age_s < 0 and (now - before.since).total_seconds() >= settle_s)
 
 
 def scan(
@@ -88,7 +85,7 @@ def scan(
         same = before is not None and (before.size, before.mtime_ns) == (status.st_size, status.st_mtime_ns)
         since = before.since if before is not None and same else now
         unfinished = _is_unfinished(entry.name)
-        renamed = before is not None and (before.unfinished or (before.renamed and same))
+        renamed = before is not None and same and (before.unfinished or before.renamed)
         seen[key] = Look(status.st_size, status.st_mtime_ns, since, unfinished, renamed and not unfinished)
         if unfinished or entry.name.endswith(WHY_SUFFIX):
             continue
@@ -236,8 +233,7 @@ class FolderSource:
 
 async def _changes(folder: Path, *, tick_s: float, force_polling: bool | None) -> AsyncGenerator[bool, None]:
     """Yield True for changes and False for a tick without any; end when the folder is another one than at the start."""
-    identity = _identity(folder)
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError), _standing(folder) as stands:
         events = awatch(
             folder,
             watch_filter=None,
@@ -249,9 +245,29 @@ async def _changes(folder: Path, *, tick_s: float, force_polling: bool | None) -
         )
         async with aclosing(events):
             async for changes in events:
-                if _identity(folder) != identity:
+                if not stands():
                     return
                 yield bool(changes)
+
+
+@contextmanager
+def _standing(folder: Path) -> Iterator[Callable[[], bool]]:
+    """Give a question: does the folder that stands here now still stand here?
+
+    It is held open meanwhile, because a file system gives the inode of a removed folder to the next one that is made.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def stands() -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), folder.stat())
+        except OSError:
+            return False
+
+    try:
+        yield stands
+    finally:
+        os.close(handle)
 
 
 async def _paced(changes: AsyncIterator[bool], *, settle_s: float, rescan_s: float) -> AsyncIterator[bool]:
@@ -326,11 +342,3 @@ def _read_bytes(file: FoundFile, max_bytes: int) -> bytes:
 def _is_same(file: FoundFile, status: os.stat_result) -> bool:
     there = (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
     return stat.S_ISREG(status.st_mode) and there == file.version
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    try:
-        status = folder.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

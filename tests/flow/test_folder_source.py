@@ -120,6 +120,14 @@ def test_is_complete_growing_file_never_is(age_s: float, settle_s: float, size: 
     assert complete == (age >= settle_s or (age < 0 and size == seen))
 
 
+def test_is_complete_new_file_with_an_old_inode_waits() -> None:
+    """A file that got the inode of an unfinished one which was removed is not taken for that one renamed."""
+    mtime_ns = int(NOW.timestamp() * 1e9)
+    part = Look(5, mtime_ns - 1000, NOW, unfinished=True)
+    asked = [is_complete(5, mtime_ns - late, part, now=NOW, settle_s=5) for late in (1000, 0)]
+    assert [True, False] == asked
+
+
 def test_scan_missing_folder_is_an_error(tmp_path: Path) -> None:
     """A folder that is not there is a failure of the source, not an empty one."""
     with pytest.raises(FetchError, match="cannot be read"):
@@ -455,7 +463,7 @@ async def test_watch_wakes_for_changes_and_survives_a_new_folder(tmp_path: Path)
     put(inbox, "second.txt")
     await asyncio.wait_for(until("second.txt"), 10)
     waiting = asyncio.create_task(until("third.txt"))
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.5)  # until the looks that the second file caused are over, so that only an event wakes it
     put(inbox, "third.txt")
     await asyncio.wait_for(waiting, 10)
     await ticks.aclose()

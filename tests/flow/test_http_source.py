@@ -470,6 +470,18 @@ async def test_fetch_misbehaviour_is_a_failure_of_its_kind(serve: Serve, fail: F
     assert asyncio.get_running_loop().time() - began < 3
 
 
+async def test_fetch_deadline_counts_all_redirects() -> None:
+    """Hops that are each in time are too slow together."""
+    hops = iter(range(10))
+
+    async def slow_redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        await plain(b"", f"Location: /{next(hops)}", status="302 Found")(reader, writer)
+
+    found = await ask(slow_redirect, replace(SPEC, deadline_s=0.8))
+    assert (FailKind.TIMEOUT, True) == (found.fail, next(hops) == 2)
+
+
 async def test_fetch_refused_connection_is_a_failure() -> None:
     """A port where nobody listens is a failed connection."""
     async with raw_server(hang_up) as port:
