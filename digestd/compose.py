@@ -164,9 +164,14 @@ def _new_items(items: Sequence[NewsItem], options: DigestOptions) -> Sequence[Ne
     """Return the items to be told as new, of items newest first."""
     if not _is_open(options):
         return [item for item in items if item.kind is Kind.NEW]
-    since = options.welcome_since
-    kept = [item for item in items if since is None or _day(item.known) >= since]
-    return kept if options.welcome_latest is None else kept[: max(options.welcome_latest, 0)]
+    since, came = options.welcome_since, options.welcome_upto
+    fresh = [item for item in items if came is not None and item.position > came]
+    past = [item for item in items if came is None or item.position <= came]
+    kept = [item for item in past if since is None or _day(item.known) >= since]
+    if options.welcome_latest is not None:
+        kept = kept[: max(options.welcome_latest, 0)]
+    told = [item for item in fresh if item.kind in (Kind.NEW, Kind.NEWLY_TAGGED)]
+    return sorted([*kept, *told], key=_newest_first)
 
 
 def _day(known: KnownPaper) -> date:

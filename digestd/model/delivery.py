@@ -160,6 +160,7 @@ class DigestRecord:
     made_at: datetime
     items: tuple[ToldItem, ...] = ()
     passed_over: tuple[tuple[int, str], ...] = ()  #: (ledger position, why it is not told: hidden, told before, ...)
+    mailed: bool = True  #: False: nothing was left to tell, the record accounts for what was passed over
 
 
 @dataclass(frozen=True, slots=True)

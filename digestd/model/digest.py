@@ -185,6 +185,7 @@ class DigestOptions:
     welcome: bool = False  #: a first digest: baseline and backfill are told too, within the two limits below
     welcome_latest: int | None = None  #: at most so many papers a topic, the newest
     welcome_since: date | None = None  #: only papers of this day and later
+    welcome_upto: int | None = None  #: ledger position at which the reader came: what is new after it is told, limits or not
     catch_up: str = ""  #: why the digest covers more than one period; "" if it does not
     language: str = "en"
 

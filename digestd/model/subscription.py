@@ -135,6 +135,11 @@ class Subscription:
     declared: bool = False  #: stands in the configuration file
     welcomed: bool = False  #: the first digest was made, or not wanted
     created_at: datetime | None = None
+    followed_from: tuple[tuple[str, int], ...] = ()  #: (slug, ledger position after which its news is told)
+
+    def followed_after(self, slug: str) -> int:
+        """Return the ledger position after which a topic's news is told to this reader."""
+        return dict(self.followed_from).get(slug, 0)
 
 
 @dataclass(frozen=True, slots=True)
