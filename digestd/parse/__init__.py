@@ -20,6 +20,7 @@ Parser = Callable[[Document, Vocabulary], Page]
 PARSERS: dict[str, str] = {
     "listing": "digestd.parse.listing:parse_listing",
     "html": "digestd.parse.html:parse_html",
+    "feed": "digestd.parse.feed:parse_feed",
     "snapshot": "digestd.parse.jsonpage:parse_snapshot",
     "hf": "digestd.parse.hf:parse_hf",
     "s2": "digestd.parse.s2:parse_s2",
