@@ -262,7 +262,9 @@ def _glue(blocks: Sequence[_Block]) -> list[_Block]:
             joined = f"{before} {text}" if _LATEST.match(before) else f"{before}{text}"
             glued[-1] = replace(glued[-1], paragraph=replace(glued[-1].paragraph, text=joined))
         else:
-            prefix = _FIELD_PREFIX.match(text)
+            # never of a title: a paper may be called "Labels: A Survey"
+            is_title = block.heading or (bool(glued) and read_date_line(before) is not None)
+            prefix = None if is_title else _FIELD_PREFIX.match(text)
             rest = text[prefix.end() :] if prefix else text
             glued.append(replace(block, paragraph=replace(block.paragraph, text=rest)))
     return glued
@@ -313,12 +315,13 @@ def _dates_first(blocks: Sequence[_Block]) -> list[_Block]:
     """
     start = next((place for place, one in enumerate(blocks) if _LATEST.match(one.paragraph.text)), -1) + 1
     ordered = list(blocks)
-    first = next((place for place in range(start, len(ordered)) if _is_date(ordered[place])), 0)
-    if not start <= first - 1 or not ordered[first - 1].heading:
+    dates = [place for place in range(start, len(ordered)) if _is_date(ordered[place])]
+    below = [place for place in dates if place > start and ordered[place - 1].heading]
+    # without "Latest papers" above, one heading above one date may be the page's own
+    if not below or below[0] != dates[0] or (start == 0 and len(below) == 1):
         return ordered
-    for place in range(first, len(ordered)):
-        if _is_date(ordered[place]) and ordered[place - 1].heading and place > start:
-            ordered[place - 1], ordered[place] = ordered[place], ordered[place - 1]
+    for place in below:
+        ordered[place - 1], ordered[place] = ordered[place], ordered[place - 1]
     return ordered
 
 

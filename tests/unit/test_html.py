@@ -441,8 +441,23 @@ def test_parse_html_of_real_papers_in_elements_of_their_own(name: str) -> None:
 
 def test_parse_html_of_a_paper_called_like_a_link_keeps_its_title() -> None:
     """A word that names a link elsewhere is a title where the title stands."""
-    page = read(listing(card("Code") + card("Second")))
-    assert ["Code", "Second"] == [paper.title for paper in page.papers]
+    plain = card("Third").replace("<h3>Third</h3>", "<div>Tags: Third</div>")
+    page = read(listing(card("Code") + card("Labels: A Survey") + plain))
+    assert ["Code", "Labels: A Survey", "Tags: Third"] == [paper.title for paper in page.papers]
+
+
+def test_parse_html_headings_above_dates_are_titles_only_if_papers_have_them() -> None:
+    """One heading above one date is the page's own, several are the papers' titles."""
+    first, second = (
+        card(title, date_html="").replace("</h3>", "</h3><p>Oct 19, 2026cs.SD</p>") for title in ("One", "Two")
+    )
+    titles_first = read(listing(first + second, "<h1>Reef Sound Sensing</h1>"))
+    assert ("Reef Sound Sensing", ["One", "Two"]) == (
+        titles_first.topic,
+        [paper.title for paper in titles_first.papers],
+    )
+    page = read(listing(card("One"), "<h1>Reef Sound Sensing</h1>"))
+    assert ("Reef Sound Sensing", ["One"]) == (page.topic, [paper.title for paper in page.papers])
 
 
 def test_parse_html_list_of_other_things_is_no_row() -> None:
