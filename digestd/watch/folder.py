@@ -51,8 +51,8 @@ Looks = Mapping[tuple[int, int], Look]
 def is_complete(size: int, mtime_ns: int, before: Look | None, *, now: datetime, settle_s: float) -> bool:
     """Return whether a file is complete.
 
-    It is when it was renamed from an unfinished name and is otherwise as it was; when its time is `settle_s` ago; or, with a time in the future,
-    when two scans so far apart saw the same size and time.
+    It is when it was renamed from an unfinished name and is otherwise as it was; when its time is `settle_s` ago; or,
+    with a time in the future, when two scans so far apart saw the same size and time.
     """
     age_s = now.timestamp() - mtime_ns / 1e9
     if age_s >= settle_s:

@@ -406,6 +406,21 @@ async def test_source_kept_file_comes_again_only_after_a_change(tmp_path: Path) 
     assert [1, 0, 1] == counts
 
 
+async def test_source_file_that_changes_under_our_hands_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is not what the scan saw is no outcome at all, and comes with the next look."""
+    path = put(tmp_path, "page.txt")
+    source = FolderSource(spec_of(tmp_path))
+    file = only(tmp_path)
+    put(tmp_path, "page.txt", TEXT + b"more")
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_module, "scan", lambda *args, **kwargs: ((file,), {}))
+        assert () == await source.collect(None, now=NOW, draw=0.0)
+    (good,) = await source.collect(None, now=NOW, draw=0.0)
+    assert (OutcomeKind.OK, str(path)) == (good.kind, good.url)
+
+
 async def test_source_unsettled_file_comes_again(tmp_path: Path) -> None:
     """A file that was handed out and never settled, because of a crash, is handed out again."""
     put(tmp_path, "page.txt")
