@@ -91,7 +91,7 @@ def _read_momentum(head: Head, lines: Sequence[tuple[str, int]], marked: dict[in
     place = kinds.get("sentence")
     if place is not None:
         # the sentence about the share may be a paragraph of its own
-        following = lines[place + 1][0] if place + 1 < len(lines) and place + 1 not in marked else ""
+        following = lines[place + 1][0] if place + 1 < len(lines) else ""
         text = f"{lines[place][0]} {following}" if "of all" in following else lines[place][0]
         return replace(head, momentum=read_momentum(text))
     if (place := kinds.get("momentum")) is not None and place + 1 < len(lines) and place + 1 not in marked:

@@ -57,7 +57,7 @@ def test_to_unicode_makes_latex_readable(source: str, readable: str) -> None:
     "text",
     [
         "100% of cases and ~13K dives, r=0.35, SFT->GRPO, I/O, R&D",
-        "costs $5 and $6, or $5-$6, between $3 million and 4$ more",
+        "costs $5 and $6, or $5-$6, between $3 million and 4$ more, $5 or 6$ a day",
         "hip_kernel_lab and file_1 and x_{i}",
         "a set {a, b} and a placeholder {name}",
         r"C:\new\table and C:\to\in",

@@ -504,3 +504,33 @@ def test_parse_listing_counts_warnings_beyond_two_hundred() -> None:
 
     assert 2 == len(page.papers)
     assert (201, "50 more warnings") == (len(page.warnings), page.warnings[-1])
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        ("Oct 16, 2026cs.RO", "Tidal Names", "We sort", "Deep Reef", "by Kelp Forest Mapping and other means that"),
+        ("Oct 16, 2026cs.RO", "Tidal Names", "We sort.", "Ana Lima", "Kelp Forest Mappings"),
+        ("Oct 16, 2026cs.RO", "Tidal Names", "We sort.", "Ana Lima", "Kelp Forest Mapping Lab, Oslo"),
+        ("Oct 16, 2026cs.RO", "Tidal Names", "We sort.", "Ana Lima", "Oslo · Kelp Forest Mapping"),
+        ("Oct 16, 2026cs.RO", "Tidal Names", "Kelp Forest Mapping"),
+    ],
+    ids=["abstract", "longer word", "institution", "institutions", "nothing else"],
+)
+def test_parse_listing_takes_no_cut_line_for_labels(cut: Sequence[str]) -> None:
+    """The topic's name in a cut abstract, institution or longer word does not make the last line a row of labels."""
+    page = _parse(_text(TORN, cut), Vocabulary())
+
+    assert [PAPERS[0].title] == [paper.title for paper in page.papers]
+    assert page.incomplete
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_parse_listing_cut_in_a_character_marks_the_page(encoding: str) -> None:
+    """Half a character at the end proves the cut, and is no text."""
+    body = _text((*NO_AFFILIATIONS[:-1], "Kelp Forest Mapping €")).encode(encoding)[:-1]
+    page = _parse(body)
+
+    assert (TOPIC,) == page.papers[0].topics
+    assert page.incomplete
+    assert page.warnings == ()
