@@ -18,6 +18,7 @@ from digestd.errors import ErrorPageError, ParseError
 from digestd.model.paper import Paper, PaperId
 from digestd.model.snapshot import Document, Order, Page
 from digestd.model.topic import Vocabulary
+from digestd.parse import parse_document
 from digestd.parse.crossref import parse_crossref
 from digestd.parse.hf import parse_hf
 from digestd.parse.openalex import parse_openalex, rebuild_abstract
@@ -205,6 +206,23 @@ def test_parse_crossref_reads_works() -> None:
     work = json.loads((DATA / "crossref_works.json").read_text())["message"]["items"][0]
     single = read(parse_crossref, {"status": "ok", "message-type": "work", "message": work})
     assert page.papers[:1] == single.papers
+
+
+@pytest.mark.parametrize(
+    ("name", "format_name"),
+    [
+        ("hf_daily.json", "hf"),
+        ("s2_search.json", "s2"),
+        ("s2_recommended.json", "s2"),
+        ("openalex_works.json", "openalex"),
+        ("openreview_notes.json", "openreview"),
+        ("crossref_works.json", "crossref"),
+        ("snapshot.json", "snapshot"),
+    ],
+)
+def test_parse_document_sends_each_answer_to_its_parser(name: str, format_name: str) -> None:
+    """JSON is told by what it holds, without a name or a media type."""
+    assert format_name == parse_document(make_document((DATA / name).read_bytes())).format
 
 
 @pytest.mark.parametrize(
