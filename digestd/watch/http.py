@@ -204,16 +204,13 @@ async def _read_body(spec: SourceSpec, response: httpx2.Response, headers: dict[
     """Return the decoded body, read in bounded steps.
 
     Raises:
-        _FailedError: it has a coding that we do not decode.
         TooBigError: it is larger than the cap, as sent or decoded.
-        DamagedError: its coding is damaged or cut.
+        DamagedError: it has a coding that we do not decode, or one that is damaged or cut.
     """
     codings = [part.strip().lower() for part in headers.get("content-encoding", "").split(",")]
     codings = [part for part in codings if part not in {"", "identity"}]
     if len(codings) > 1 or any(part not in CODINGS for part in codings):
-        raise _FailedError(
-            FailKind.ENCODING, f"the body is packed as {', '.join(codings)!r} although we asked for none"
-        )
+        raise DamagedError(f"the body is packed as {', '.join(codings)!r} although we asked for none")
     cap = spec.max_bytes
     declared = headers.get("content-length", "")
     if declared.isdigit() and int(declared[:18]) > cap:

@@ -415,7 +415,7 @@ async def test_source_file_that_changes_under_our_hands_is_left(
     file = only(tmp_path)
     put(tmp_path, "page.txt", TEXT + b"more")
     with monkeypatch.context() as patch:
-        patch.setattr(folder_module, "scan", lambda *args, **kwargs: ((file,), {}))
+        patch.setattr(folder_module, "scan", lambda *args, **kwargs: ((file,), {}))  # noqa: ARG005  # any call
         assert () == await source.collect(None, now=NOW, draw=0.0)
     (good,) = await source.collect(None, now=NOW, draw=0.0)
     assert (OutcomeKind.OK, str(path)) == (good.kind, good.url)
