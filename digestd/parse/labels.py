@@ -141,7 +141,8 @@ def _cut_row(row: str, index: LabelIndex) -> tuple[str, ...] | None:
     # place -> (labels from here on, minus how often they were seen, end of the first one)
     best: dict[int, tuple[int, int, int]] = {size + 1: (0, 0, 0)}
     end_of_word = size
-    for start in reversed(_word_starts(row)):
+    while end_of_word >= 0:
+        start = row.rfind(" ", 0, end_of_word) + 1
         chosen: tuple[int, int, int] | None = None
         for length in lengths.get(row[start:end_of_word], ()):
             end = start + length

@@ -27,7 +27,6 @@ _MAX_MATHS = 600
 
 _TEXT_SPECIAL = re.compile(r"[\\{$^]")
 _MATHS_SPECIAL = re.compile(r"[\\{}$^_]")
-_BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z]+\*?")
 _ARGUMENTS = re.compile(r"\[[^\[\]{}\\]{0,80}\]")
 _DECLARATION = re.compile(
@@ -126,12 +125,26 @@ def _match_braces(text: str) -> dict[int, int]:
     """Return the place of the closing brace for each opening one that has one."""
     opened: list[int] = []
     pairs: dict[int, int] = {}
-    for found in _BRACES.finditer(text):
-        if found[0] == "{":
-            opened.append(found.start())
-        elif found[0] == "}" and opened:
-            pairs[opened.pop()] = found.start()
+    at = text.find("{")
+    close = text.find("}", at)
+    while close >= 0:
+        if 0 <= at < close:
+            if not _is_escaped(text, at):
+                opened.append(at)
+            at = text.find("{", at + 1)
+            continue
+        if opened and not _is_escaped(text, close):
+            pairs[opened.pop()] = close
+        close = text.find("}", close + 1)
     return pairs
+
+
+def _is_escaped(text: str, at: int) -> bool:
+    """Return whether an odd number of back-slashes stands before a place."""
+    start = at
+    while start and text[start - 1] == "\\":
+        start -= 1
+    return (at - start) % 2 == 1
 
 
 #: what a reading step gives: the readable piece (None: not understood) and where to go on

@@ -221,7 +221,9 @@ def _web_links(links: Sequence[str]) -> tuple[str, ...]:
 def _readable(raw: str) -> str:
     """Return one line of readable text; the source itself where nothing would be left."""
     text = to_unicode(raw)
-    return text if text is raw else (" ".join(text.split()) or raw)
+    if text is raw or (text.isprintable() and "  " not in text and text.strip() == text):
+        return text or raw
+    return " ".join(text.split()) or raw
 
 
 def _read_labels(tags: Paragraph, context: Context) -> LabelCut:

@@ -534,3 +534,13 @@ def test_parse_listing_cut_in_a_character_marks_the_page(encoding: str) -> None:
     assert (TOPIC,) == page.papers[0].topics
     assert page.incomplete
     assert page.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("raw", "title"), [("Tides \\\\ of Salt", "Tides of Salt"), ("\\\\", "\\\\"), ("Salt \\& Tides", "Salt & Tides")]
+)
+def test_parse_listing_folds_titles_and_never_empties_them(raw: str, title: str) -> None:
+    """What LaTeX leaves of a title is one line, and the source where it leaves nothing."""
+    page = _parse(_text((NO_AFFILIATIONS[0], raw, *NO_AFFILIATIONS[2:])))
+
+    assert (title, raw) == (page.papers[0].title, page.papers[0].title_raw)
