@@ -35,7 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _UNSEEN = re.compile(
     r"[\ud800-\udfff\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff]"
 )
-_TIDY = re.compile(r"[!-~\u00a1-\u00ac\u00ae-\u024f]*(?: [!-~\u00a1-\u00ac\u00ae-\u024f]+)*")
+_TIDY = re.compile(r"(?:[!-~\u00a1-\u00ac\u00ae-\u024f]+(?: [!-~\u00a1-\u00ac\u00ae-\u024f]+)*)?")
 
 _MANGLED = re.compile(r"[\u00c2-\u00c5\u00c9][\u0080-\u00bf\u2013-\u2122]")
 

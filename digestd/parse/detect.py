@@ -81,7 +81,7 @@ def detect_format(document: Document) -> str:
     _refuse_binary(body, text, origin)
     if _MAIL_HEADER.match(text) and re.search(r"(?im)^(?:MIME-Version|Message-ID|Received):", text[:8192]):
         raise UnknownFormatError("expected a page, found a mail message", origin=origin)
-    if _looks_like_html(document, text):
+    if _looks_like_html(document, text, root):
         _refuse_error_page(text, origin)
         return "html"
     if text.startswith("<") and root is not None:
@@ -120,13 +120,12 @@ def _refuse_binary(body: bytes, text: str, origin: str | None) -> None:
         raise UnknownFormatError(f"expected a page, found {what}", origin=origin)
 
 
-def _looks_like_html(document: Document, text: str) -> bool:
-    """Whether it is HTML: it starts with a tag of HTML, or says so and holds one."""
-    head = text[:2048]
-    if head.startswith("<"):
-        return bool(_HTML.search(head))
-    if re.search(r"(?i)<!doctype\s+html|<html\b", head):
+def _looks_like_html(document: Document, text: str, root: str | None) -> bool:
+    """Whether it is HTML: its first element is one of HTML's, or it says so and holds one."""
+    if re.search(r"(?i)<!doctype\s+html|<html\b", text[:2048]):
         return True
+    if text.startswith("<"):
+        return root is not None and bool(_HTML.match(f"<{root}>"))
     claimed = f"{document.media_type or ''} {document.name or ''}".lower()
     return bool(re.search(r"text/html|xhtml|\.x?html?\b", claimed)) and bool(_HTML.search(text))
 

@@ -72,7 +72,7 @@ def _build(match: re.Match[str]) -> FeedDate:
     """Return the date of the parts; ValueError where they make none."""
     parts = match.groupdict()
     year = int(parts["year"])
-    if year < 100:  # RFC 5322 4.3: two digits up to 49 are this century's
+    if len(parts["year"]) == 2:  # RFC 5322 4.3: two digits up to 49 are this century's
         year += 2000 if year < 50 else 1900
     month = _MONTHS.index(parts["name"].lower()) + 1 if parts.get("name") else int(parts["month"])
     day = date(year, month, int(parts["day"]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from html.entities import html5
 
 from digestd.parse.charset import one_line
 
@@ -123,7 +124,7 @@ _HIDDEN = frozenset(
     ("script", "style", "template", "noscript", "annotation", "annotation-xml", "svg", "select", "textarea")
 )
 _TAG = re.compile(
-    r"<(?P<close>/?)(?:[a-z][a-z0-9]{0,9}:)?(?P<name>[a-z][a-z0-9-]{0,15})(?P<rest>(?:[\s/][^<>]*)?)>|<!--|<!\[CDATA\[|\]\]>",
+    r"<(?P<close>/?)(?:[a-z][a-z0-9]{0,9}:)?(?P<name>[a-z][a-z0-9-]{0,15})(?P<rest>(?:\s[^<>=]*=[^<>]*|\s*/?))>|<!--|<!\[CDATA\[|\]\]>",
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"\b(?:href|src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
@@ -160,8 +161,18 @@ def text_lines(markup: str, *, is_markup: bool = True) -> list[str]:
             pieces.append(_small_figures(kind, text))
     joined = "".join(piece if piece == "\n" else re.sub(r"\s", " ", piece) for piece in pieces)
     if is_markup or seen_tag:
-        joined = _ENTITY.sub(lambda match: html.unescape(match[0]).replace("\n", " "), joined)
+        joined = _ENTITY.sub(lambda match: read_entity(match[0]).replace("\n", " "), joined)
     return [line for part in joined.split("\n") if (line := one_line(part))]
+
+
+def read_entity(reference: str) -> str:
+    """Return the text of one reference, "&eacute;" or "&#233;"; the reference itself where no such entity is known.
+
+    html.unescape alone reads the beginning of a name as well: "&notakelp;" is no "¬akelp;".
+    """
+    if reference[1] == "#" or reference[1:] in html5:
+        return html.unescape(reference)
+    return reference
 
 
 def _small_figures(kind: str, text: str) -> str:

@@ -18,11 +18,14 @@ from typing import Any
 from lxml import etree
 
 from digestd.errors import ParseError
+from digestd.parse.feed_markup import read_entity
 
 #: a feed of 2,000 papers with abstracts has 4 MB
 MAX_BYTES = 5_000_000
 #: arXiv's feeds hold 2,000 at most
 MAX_ITEMS = 10_000
+#: feeds use a dozen; thousands cost every reader the square of their number
+MAX_PREFIXES = 300
 
 _ROOT = re.compile(r"<(?P<name>(?:[A-Za-z_][\w.-]{0,20}:)?(?P<local>rss|feed|RDF))(?=[\s/>])")
 _ITEM_END = re.compile(r"</(?:[A-Za-z_][\w.-]{0,20}:)?(?:item|entry)\s*>")
@@ -132,7 +135,10 @@ def read_tree(text: str, origin: str | None, *, was_cut: bool = False) -> FeedTr
         warnings.append("document type with entities left out")
     body, cut = _whole_items(text[root.start() :], root["name"], root["local"])
     cut = cut or was_cut
-    mended, item_count = _mend(body, warnings)
+    if len(set(_DECLARED.findall(body))) > MAX_PREFIXES:
+        raise ParseError(f"expected at most {MAX_PREFIXES} namespace prefixes, found more", origin=origin)
+    mended, item_count, ended = _mend(body, warnings)
+    cut = cut or not ended
     if cut and not item_count:
         raise ParseError("feed was cut before the end of its first item", origin=origin)
     parser = etree.XMLParser(
@@ -190,12 +196,16 @@ def _whole_items(text: str, name: str, local: str) -> tuple[str, bool]:
     return text[:whole] + close, True
 
 
-def _mend(text: str, warnings: list[str]) -> tuple[str, int]:
-    """Return the text with everything escaped that XML does not take, and how many items it holds."""
+def _mend(text: str, warnings: list[str]) -> tuple[str, int, bool]:
+    """Return the text with everything escaped that XML does not take, how many items it holds, whether it ends whole.
+
+    A comment or a CDATA section that never ends has swallowed what followed, items too.
+    """
     counts: Counter[str] = Counter()
     pieces: list[str] = []
     prefixes: set[str] = set()
     item_count = 0
+    ended = True
     at = 0
     while at < len(text):
         match = _DRESS.search(text, at)
@@ -207,13 +217,14 @@ def _mend(text: str, warnings: list[str]) -> tuple[str, int]:
             break
         closing = "-->" if match[0] == "<!--" else "]]>"
         end = text.find(closing, match.end())
-        end = len(text) if end < 0 else end
+        if end < 0:
+            end, ended = len(text), False
         if closing == "]]>":
             pieces.append(f"<![CDATA[{_drop_illegal(text[match.end() : end], counts)}]]>")
         at = end + 3
     mended = "".join(pieces)
     warnings.extend(f"{count} {what}" for what, count in counts.items())
-    return _declare_prefixes(mended, prefixes, warnings), item_count
+    return _declare_prefixes(mended, prefixes, warnings), item_count, ended
 
 
 def _drop_illegal(text: str, counts: Counter[str]) -> str:
@@ -233,10 +244,12 @@ def _mend_plain(text: str, counts: Counter[str]) -> str:
         if name is None:
             counts["bare ampersands"] += 1
             return "&amp;"
-        found = html.unescape(match[0])
+        found = read_entity(match[0])
         if found == match[0]:
             counts["unknown entities"] += 1
             return f"&amp;{name};"
+        if found == "\ufffd" and name.startswith("#"):  # "&#0;", "&#xD800;": no character at all
+            found = ""
         return html.escape(_ILLEGAL.sub("", found), quote=True)
 
     cleaned = _AMPERSAND.sub(reference, _drop_illegal(text, counts))

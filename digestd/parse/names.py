@@ -33,7 +33,6 @@ _FOR_GROUP = re.compile(rf"(?i)[\s,;]+(?:on\s+behalf\s+of|for)\s+the\s+((?:\S+\s
 _GROUP_FIRST = re.compile(rf"(?i)^([^:;,()]{{2,80}}\b(?:{_GROUP_NOUN}))\s*:\s*")
 _SUFFIX = re.compile(r"(?i)^(?:(?P<kept>jr|sr|[2-4](?:nd|rd|th)|iii|iv)\.?|ii|v)$")
 _DEGREE = re.compile(r"(?i)^(?:ph\.?\s?d|m\.?d|m\.?sc|b\.?sc|dr|prof|frs|esq|mph|r\.?n)\.?$")
-_INITIALS = re.compile(r"(?:[^\W\d_]\.?[\s-]{0,2}){1,4}")
 _LETTER_BLOCK = re.compile(r"[A-Z]{1,3}")
 _PARTICLES = frozenset(
     (
@@ -193,7 +192,11 @@ def _is_surname(text: str) -> bool:
 
 
 def _is_initials(text: str) -> bool:
-    return bool(_INITIALS.fullmatch(text) and ("." in text or _LETTER_BLOCK.fullmatch(text.replace(" ", ""))))
+    """Whether it is initials: "L. E.", "J.-P.", "JB"."""
+    letters = re.split(r"[\s.\-\u2010]+", text.strip(". "))
+    return (len(letters) <= 4 and all(len(letter) == 1 and letter.isupper() for letter in letters)) or bool(
+        _LETTER_BLOCK.fullmatch(text)
+    )
 
 
 def _unturn(parts: Sequence[str]) -> str:
