@@ -221,6 +221,33 @@ class SourceSettings(_Section):
         return self.name or self.url or str(self.path)
 
 
+class SubscriberSettings(_Section):
+    """A reader who is declared here, for people who keep everything in files; the command 'digestd follow' is the other way."""
+
+    address: Text = Field(description="Address, with a name if wanted.")
+    topics: tuple[Text, ...] = Field(min_length=1, description="Topics in the reader's order.")
+    schedule: Text = Field(
+        default="weekly mon 07:30",
+        description="When: daily 07:30, weekly mon,thu 07:30, monthly 1 07:30, cron 30 7 * * 1 or each-snapshot.",
+    )
+    zone: Text = Field(default="UTC", description="Time zone of these times.")
+    first: Text = Field(
+        default="latest:10", description="What the first digest holds: none, latest:10 or since:2026-09-01."
+    )
+    format: Literal["html", "text"] = Field(
+        default="html", description="Form of the mail: html (with a text part) or text."
+    )
+    include: tuple[Text, ...] = Field(
+        default=(),
+        description="Only papers that fit one of these rules, like 'author:Ana Lima', 'category:cs.' or 'diffusion model'.",
+    )
+    exclude: tuple[Text, ...] = Field(default=(), description="No papers that fit one of these rules.")
+    budget: int | None = Field(
+        default=None, ge=1, le=1000, description="Papers shown in full in a digest; else as in [digest]."
+    )
+    all_quiet: bool = Field(default=False, description="Whether a short mail comes when there is nothing new.")
+
+
 class ListingSettings(_Section):
     """How listings behave."""
 
@@ -283,6 +310,15 @@ class MailSettings(_Section):
         default=60, gt=0, le=600, description="Seconds until the relay must have answered a command."
     )
     folder: FilePath | None = Field(default=None, description="Folder of channels that write files.")
+    bounce_address: Address | None = Field(
+        default=None, description="Address that bounces go to, with a token in each; it must reach 'digestd bounce'."
+    )
+    unsubscribe_address: Address | None = Field(
+        default=None, description="Address at which a mail ends a subscription; it must reach 'digestd bounce'."
+    )
+    on_uncertain: Literal["resend", "hold"] = Field(
+        default="resend", description="What becomes of a mail that may have been sent: resend (once) or hold."
+    )
 
     @model_validator(mode="after")
     def _no_open_password(self) -> Self:
@@ -332,6 +368,7 @@ class Settings(_Section):
     log: LogSettings = LogSettings()
     topics: tuple[TopicSettings, ...] = ()
     sources: tuple[SourceSettings, ...] = ()
+    subscribers: tuple[SubscriberSettings, ...] = ()
 
     @field_validator("topics", "sources")
     @classmethod

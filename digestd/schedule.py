@@ -20,10 +20,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 
 from digestd.errors import ConfigError
-from digestd.model.subscription import Cron, Daily, EachSnapshot, Monthly, Schedule, Slot, Weekly
+from digestd.model.subscription import Cron, Daily, EachSnapshot, First, Monthly, Schedule, Slot, Weekly
 from digestd.phrases import join_words, weekday_day
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+#: papers that a first digest may hold, a topic
+MOST_FIRST = 500
 _DAY_NAMES = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
@@ -294,3 +296,22 @@ SCHEDULES: dict[str, ScheduleKind] = {
 def slot_words(slot: Slot) -> str:
     """Return a slot's day for people: "Mon, Dec 7"."""
     return weekday_day(date.fromisoformat(slot.label[:10]))
+
+
+def parse_first(text: str) -> First:
+    """Return what a first digest holds: "none", "latest:10" or "since:2026-09-01".
+
+    Raises:
+        ConfigError: it is none of these.
+    """
+    kind, _, value = text.partition(":")
+    try:
+        if kind == "none" and not value:
+            return First("none")
+        if kind == "latest" and (not value or 1 <= int(value) <= MOST_FIRST):
+            return First("latest", latest=int(value or 10))
+        if kind == "since":
+            return First("since", since=date.fromisoformat(value))
+    except ValueError:
+        pass
+    raise ConfigError(f"first digest: expected none, latest:10 or since:2026-09-01, found '{text}'")

@@ -5,6 +5,7 @@ Entry point: :class:`App`, which makes each part when it is first asked for: ``d
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,12 +20,19 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     import jinja2
 
     from digestd.config import Settings
+    from digestd.flows.deliver import DeliverOptions
+    from digestd.flows.digest import Kitchen
     from digestd.flows.ingest import IngestOptions, Parse
     from digestd.flows.publish import PublishOptions, WriteFiles
+    from digestd.flows.subscribe import Wish
     from digestd.model.digest import DigestOptions
     from digestd.model.snapshot import Document, Page
+    from digestd.model.subscription import Subscription
     from digestd.model.topic import Topic, Vocabulary
+    from digestd.ports import Channel, Clock
     from digestd.store import SqlStore
+
+log = logging.getLogger(__name__)
 
 #: authority of feed ids where the operator has named none: a name that can never be anybody's (RFC 2606 2)
 NO_AUTHORITY = "digestd.invalid"
@@ -36,6 +44,17 @@ class SystemClock:
     def now(self) -> datetime:
         """Return the present instant, UTC."""
         return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _StillClock:
+    """A clock that stands, for runs to repeat."""
+
+    instant: datetime
+
+    def now(self) -> datetime:
+        """Return the instant."""
+        return self.instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +107,11 @@ class App:
 
         store = open_store(self._choices.db or self.settings.store.path)
         sync_topics(store, self.topics, self.vocabulary, now=self.now)
+        if self.wishes:
+            from digestd.flows.subscribe import reconcile
+
+            for note in reconcile(store, self.wishes, self.vocabulary, now=self.now):
+                log.warning("%s", note)
         return store
 
     @cached_property
@@ -103,6 +127,33 @@ class App:
                 rule=MatchRule(**topic.match.model_dump()) if topic.match is not None else None,
             )
             for topic in self.settings.topics
+        ]
+
+    @cached_property
+    def wishes(self) -> Sequence[Wish]:
+        """The readers that the settings declare."""
+        from digestd.addresses import parse_reader
+        from digestd.filters import parse_rule
+        from digestd.flows.subscribe import Wish
+        from digestd.model.subscription import Filter, Preferences
+        from digestd.schedule import parse_first, parse_schedule
+
+        return [
+            Wish(
+                reader=parse_reader(one.address, allow_local=True),
+                topics=one.topics,
+                schedule=parse_schedule(one.schedule),
+                zone=one.zone,
+                preferences=Preferences(
+                    format=one.format,
+                    budget=one.budget,
+                    all_quiet=one.all_quiet,
+                    first=parse_first(one.first),
+                    filter=Filter(tuple(map(parse_rule, one.include)), tuple(map(parse_rule, one.exclude))),
+                ),
+                declared=True,
+            )
+            for one in self.settings.subscribers
         ]
 
     @cached_property
@@ -181,6 +232,63 @@ class App:
 
         digest = self.settings.digest
         return DigestOptions(papers_per_topic=digest.papers_per_topic, budget=digest.budget, language=digest.language)
+
+    @property
+    def clock(self) -> Clock:
+        """The time of day; that of ``--now``, standing still, where it was given."""
+        return _StillClock(self._choices.now) if self._choices.now is not None else self._clock
+
+    @cached_property
+    def kitchen(self) -> Kitchen:
+        """All that digests are made with."""
+        from digestd.flows.digest import Kitchen
+        from digestd.flows.make_digest import MailIdentity
+
+        mail = self.settings.mail
+        identity = MailIdentity(
+            name=self.settings.digest.name,
+            sender=mail.from_address,
+            sender_name=mail.from_name or self.settings.digest.name,
+            reply_to=mail.reply_to,
+            bounce=mail.bounce_address,
+            unsubscribe=mail.unsubscribe_address,
+            base_url=self.settings.web.base_url,
+        )
+        return Kitchen(self.store, identity, self.digest_options, self.templates)
+
+    def channel(self) -> Channel:
+        """Return the way that mail leaves; inside a running event loop only."""
+        from digestd.send import CHANNELS
+
+        mail = self.settings.mail
+        if mail.channel not in CHANNELS:
+            raise ConfigError(f"mail.channel: expected one of {', '.join(CHANNELS)}, found '{mail.channel}'")
+        return CHANNELS[mail.channel](self.channel_settings)
+
+    @cached_property
+    def deliver_options(self) -> DeliverOptions:
+        """How deliveries are made."""
+        import random
+        import uuid
+
+        from digestd.flows.deliver import DeliverOptions
+
+        mail = self.settings.mail
+        return DeliverOptions(
+            owner=uuid.uuid4().hex, workers=mail.connections, on_uncertain=mail.on_uncertain, draw=random.random
+        )
+
+    def subscriptions_of(self, address: str) -> list[Subscription]:
+        """Return a reader's active subscriptions; NotFoundError if there is none."""
+        from digestd.errors import NotFoundError
+
+        reader = self.store.subscriptions.find_reader(address)
+        found = (
+            self.store.subscriptions.subscriptions(reader=reader.key, active_only=True) if reader is not None else ()
+        )
+        if not found:
+            raise NotFoundError(f"reader '{address}': expected a subscription, found none")
+        return list(found)
 
     @cached_property
     def publish_options(self) -> PublishOptions:

@@ -25,6 +25,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "momentum": ("momentum", "Show how topics move."),
     "preview": ("preview", "Show the digest that a follower of a topic would get now."),
     "publish": ("publish", "Write the feeds of all topics into a folder."),
+    "follow": ("follow", "Let a reader follow topics, or change how."),
+    "unfollow": ("unfollow", "End a reader's subscription, or take topics from it."),
+    "pause": ("pause", "Stop a reader's digests until a day."),
+    "subscribers": ("subscribers", "List readers, what they follow and when they are told."),
+    "digest": ("digest", "Make the digests that are due."),
+    "deliver": ("deliver", "Send what waits in the outbox."),
+    "outbox": ("outbox", "List deliveries, and decide what a program must not."),
     "config": ("config", "Check and show the settings."),
     "demo": ("demo", "Show the whole way from a page to a mail, on sample pages."),
 }

@@ -143,6 +143,8 @@ def _topic_of(history: History, page: Page, document: Document, options: IngestO
         return known
     topic = Topic(slug=make_slug(name, [topic.slug for topic in history.topics()]), name=name, gloss=page.gloss)
     history.put_topic(topic, now=options.now)
+    # until now the topic was only a label; the papers that bear it were there before anybody could follow it
+    history.add_baseline(topic.slug, [paper.key for paper in history.labelled(name)], seen_at=options.now)
     return topic
 
 
@@ -183,7 +185,9 @@ def _record(history: History, topic: Topic, meta: SnapshotMeta, page: Page, diff
             if seen.cross_listed and seen.topic == topic.slug and seen.kind in told
         ),
         revised=tuple(by_key[revision.key] for revision in diff.revisions if revision.told),
-        warnings=(*page.warnings, *(w for paper in page.papers for w in paper.warnings), *diff.warnings),
+        warnings=tuple(
+            dict.fromkeys((*page.warnings, *(w for paper in page.papers for w in paper.warnings), *diff.warnings))
+        ),
         incomplete=page.incomplete,
         coverage=history.coverage(topic.slug),
         quiet_reason=page.quiet_reason if not page.papers else None,

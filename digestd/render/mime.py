@@ -36,6 +36,9 @@ _PLACEHOLDER_BYTES = re.compile(rb"=\r\n(~~[0-9a-f]{24}~~)=\r\n")
 _NEVER_IN_TEXT = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff\ud800-\udfff]")
 
 
+_PLAIN = "text/plain; charset=utf-8"
+
+
 @dataclass(frozen=True, slots=True)
 class MailHeaders:
     """What the headers of one message say; what is None is left out."""
@@ -62,7 +65,7 @@ class Skeleton:
 
     subject: str
     language: str
-    boundary: str  #: of the outer multipart
+    boundary: str  #: of the outer multipart; "" for a mail of plain text alone
     text: bytes  #: up to where the HTML begins, boundaries and part headers included
     html: bytes
     tail: bytes  #: pictures and closing boundaries
@@ -137,9 +140,18 @@ def skeleton_of(parts: MailParts, key: str) -> Skeleton:
     """Return the encoded bodies of a digest, ready for each reader's values.
 
     Args:
-        parts: the rendered digest.
+        parts: the rendered digest; one without HTML becomes a mail of plain text alone.
         key: what the boundaries are made of.
     """
+    if not parts.html:
+        return Skeleton(
+            subject=clean_header(parts.subject, SUBJECT_LIMIT),
+            language=parts.language,
+            boundary="",
+            text=quoted_printable(parts.text),
+            html=b"",
+            tail=b"",
+        )
     outer, inner = boundary(f"{key}|alternative"), boundary(f"{key}|related")
     text = (
         f"--{outer}\r\n".encode() + _text_head("plain") + quoted_printable(parts.text) + f"\r\n--{outer}\r\n".encode()
@@ -240,7 +252,8 @@ def _fields(skeleton: Skeleton, headers: MailHeaders) -> list[tuple[str, str]]:
         ("Feedback-ID", headers.feedback_id),
         ("MIME-Version", "1.0"),
         ("Content-Language", skeleton.language),  # RFC 3282
-        ("Content-Type", f'multipart/alternative; boundary="{skeleton.boundary}"'),
+        ("Content-Type", f'multipart/alternative; boundary="{skeleton.boundary}"' if skeleton.boundary else _PLAIN),
+        ("Content-Transfer-Encoding", None if skeleton.boundary else "quoted-printable"),
     ]
     return [(name, value) for name, value in optional if value]
 

@@ -1,0 +1,68 @@
+"""``digestd digest``: what is due becomes digests in the outbox. Floor 5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from digestd.cli.common import Shared, json_option, say, say_json_list, shared_options
+
+if TYPE_CHECKING:
+    from digestd.flows.digest import Served
+    from digestd.wiring import App
+
+
+@click.command("digest")
+@click.option("--due", "mode", flag_value="due", default=True, help="Those whose time has come.  [default]")
+@click.option("--now", "mode", flag_value="all", help="All readers, whatever their schedule says.")
+@click.option("--for", "address", metavar="ADDRESS", help="This reader, whatever the schedule says.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+@json_option
+@shared_options
+def command(shared: Shared, mode: str, address: str | None, dry_run: bool, as_json: bool) -> int:
+    """Make the digests that are due and put them into the outbox; 'digestd deliver' sends them."""
+    with shared.app() as app:
+        served = _serve(app, mode, address, dry_run=dry_run)
+        rows = [_row(one) for one in served if one.made is not None or one.error]
+    if as_json:
+        say_json_list(rows)
+    for row in [] if as_json else rows:
+        say(f"{row['address']}: {row['error'] or row['subject'] or 'nothing new'}")
+    if not rows and not as_json:
+        click.echo("nothing is due", err=True)
+    return 1 if any(one.error for one in served) else 0
+
+
+def _serve(app: App, mode: str, address: str | None, *, dry_run: bool) -> list[Served]:
+    from digestd.flows.digest import dry_runs, make_due, make_now
+
+    kitchen = app.kitchen
+    if address is not None:
+        chosen = app.subscriptions_of(address)
+    elif mode == "all":
+        chosen = list(app.store.subscriptions.subscriptions(active_only=True))
+    elif dry_run:
+        return dry_runs(kitchen, None, now=app.now)
+    else:
+        return make_due(kitchen, now=app.now)
+    if dry_run:
+        return dry_runs(kitchen, chosen, now=app.now)
+    return [make_now(kitchen, subscription, now=app.now) for subscription in chosen]
+
+
+def _row(served: Served) -> dict[str, object]:
+    from digestd.headline import subject
+
+    digest = served.made.digest if served.made is not None else None
+    return {
+        "address": served.subscription.reader.address,
+        "subscription": served.subscription.public_id,
+        "digest": served.made.key if served.made is not None and digest is not None else None,
+        "slot": served.slot.label if served.slot is not None else None,
+        "subject": subject(digest) if digest is not None else None,
+        "papers": digest.new + len(digest.tagged) + len(digest.tagged_rest) if digest is not None else 0,
+        "passed_over": len(served.made.passed_over) if served.made is not None else 0,
+        "coalesced": served.coalesced,
+        "error": served.error or None,
+    }

@@ -1,0 +1,194 @@
+"""What is due becomes digests in the outbox. Floor 4. Entry points: :func:`make_due`, :func:`make_now`.
+
+A slot is served once. After downtime or a pause all missed slots make one digest, the newest's; the others are recorded as
+covered by it. A batch of subscriptions is one transaction: slots, digests, items, outbox rows and cursors, or nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from digestd.errors import DigestdError, StoreError
+from digestd.flows.make_digest import DigestMaker, Made, MailIdentity
+from digestd.model.digest import DigestOptions
+from digestd.model.subscription import EachSnapshot, Slot, SlotRecord, Subscription, SubscriptionState
+from digestd.ports import Store
+from digestd.schedule import find_zone, instant_of, next_slot, slots_between
+
+if TYPE_CHECKING:
+    import jinja2
+
+log = logging.getLogger(__name__)
+
+#: subscriptions served in one transaction: enough to share what they have in common, few enough to be quick
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Kitchen:
+    """All that digests are made with."""
+
+    store: Store
+    identity: MailIdentity
+    options: DigestOptions
+    templates: jinja2.Environment
+
+    def maker(self, now: datetime) -> DigestMaker:
+        """Return a maker for the ledger as it is now."""
+        return DigestMaker(self.store, self.identity, self.options, self.templates, now=now)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What serving one subscription did."""
+
+    subscription: Subscription
+    slot: Slot | None
+    made: Made | None = None
+    coalesced: int = 0
+    error: str = ""
+
+
+def make_due(kitchen: Kitchen, *, now: datetime) -> list[Served]:
+    """Serve every subscription that is due and return what that did; one that fails does not stop the others."""
+    served: list[Served] = []
+    for batch in _batches(kitchen.store, now):
+        served += _serve_batch(kitchen, batch, now)
+    return served
+
+
+def _batches(store: Store, now: datetime) -> Iterator[Sequence[Subscription]]:
+    after = 0
+    while batch := store.subscriptions.due(now, after=after, limit=BATCH):
+        after = batch[-1].key or 0
+        yield batch
+    head, after = store.history.head(), 0
+    while batch := store.subscriptions.waiting(head, after=after, limit=BATCH):
+        after = batch[-1].key or 0
+        yield batch
+
+
+def _serve_batch(kitchen: Kitchen, batch: Sequence[Subscription], now: datetime) -> list[Served]:
+    try:
+        with kitchen.store.transaction():
+            maker = kitchen.maker(now)
+            return [serve(kitchen.store, maker, subscription, now) for subscription in batch]
+    except DigestdError as error:
+        if len(batch) == 1:
+            log.error("subscription not served: %s subscription=%s", error, batch[0].public_id)
+            return [Served(batch[0], None, error=str(error))]
+    # one of them cannot be served; alone, the others can
+    return [done for subscription in batch for done in _serve_batch(kitchen, [subscription], now)]
+
+
+def serve(store: Store, maker: DigestMaker, subscription: Subscription, now: datetime) -> Served:
+    """Serve one subscription inside the open transaction.
+
+    The subscription is read again there: another process may have served it since.
+    """
+    assert subscription.key is not None
+    current = store.subscriptions.subscription(subscription.key)
+    if current.state is not SubscriptionState.ACTIVE:
+        return Served(current, None)
+    slots = missed_slots(current, now)
+    if not slots:
+        if not isinstance(current.schedule, EachSnapshot):
+            store.subscriptions.put(replace(current, next_due_at=next_due(current, now)), now=now)
+        return Served(current, None)
+    slot, earlier = slots[-1], slots[:-1]
+    made = maker.make(current, slot, coalesced=len(earlier))
+    if made.digest is None and isinstance(current.schedule, EachSnapshot) and not made.passed_over:
+        store.subscriptions.put(replace(current, told_upto=maker.head), now=now)
+        return Served(current, None)
+    maker.write(made)
+    key = made.key if made.digest is not None else None
+    records = [SlotRecord(one.label, one.due_at, coalesced_into=slot.label) for one in earlier]
+    store.subscriptions.record_slots(subscription.key, [*records, SlotRecord(slot.label, slot.due_at, digest_key=key)])
+    moved = replace(
+        current,
+        told_upto=maker.head,
+        welcomed=current.welcomed or made.digest is not None or current.preferences.first.kind == "none",
+        high_water_at=slot.due_at,
+        paused_until=None,
+    )
+    store.subscriptions.put(replace(moved, next_due_at=next_due(moved, max(now, slot.due_at))), now=now)
+    return Served(moved, slot, made, coalesced=len(earlier))
+
+
+def dry_runs(kitchen: Kitchen, chosen: Sequence[Subscription] | None, *, now: datetime) -> list[Served]:
+    """Return what serving would do, of some subscriptions whatever their schedule says, or of all that are due (None)."""
+    maker = kitchen.maker(now)
+    if chosen is None:
+        due = [subscription for batch in _batches(kitchen.store, now) for subscription in batch]
+        slots = [(subscription, missed_slots(subscription, now)) for subscription in due]
+        return [
+            Served(
+                subscription, found[-1], maker.make(subscription, found[-1], coalesced=len(found) - 1), len(found) - 1
+            )
+            for subscription, found in slots
+            if found
+        ]
+    return [Served(one, slot := _slot_by_hand(one, now), maker.make(one, slot)) for one in chosen]
+
+
+def _slot_by_hand(subscription: Subscription, now: datetime) -> Slot:
+    local = now.astimezone(find_zone(subscription.zone)).replace(tzinfo=None)
+    return Slot(f"{local.isoformat(timespec='microseconds')} by hand", now)
+
+
+def missed_slots(subscription: Subscription, now: datetime) -> Sequence[Slot]:
+    """Return the slots since the last one served, up to now; for one told at each snapshot, this very instant."""
+    if isinstance(subscription.schedule, EachSnapshot):
+        resumes = pause_end(subscription)
+        if resumes is not None and now < resumes:
+            return ()
+        local = now.astimezone(find_zone(subscription.zone)).replace(tzinfo=None)
+        return (Slot(local.isoformat(timespec="microseconds"), now),)
+    after = subscription.high_water_at or subscription.created_at or now
+    slots = slots_between(subscription.schedule, subscription.zone, after, now)
+    resumes = pause_end(subscription)
+    return () if resumes is not None and (not slots or slots[-1].due_at < resumes) else slots
+
+
+def next_due(subscription: Subscription, after: datetime) -> datetime | None:
+    """Return when a subscription is due next: its first slot after an instant, and not before its pause is over."""
+    resumes = pause_end(subscription)
+    slot = next_slot(subscription.schedule, subscription.zone, after)
+    if slot is not None and resumes is not None and slot.due_at < resumes:
+        slot = next_slot(subscription.schedule, subscription.zone, resumes - timedelta(seconds=1))
+    return slot.due_at if slot is not None else None
+
+
+def pause_end(subscription: Subscription) -> datetime | None:
+    """Return the instant at which a pause is over: midnight of its last day's morrow, in the reader's zone; None if none."""
+    if subscription.paused_until is None:
+        return None
+    return instant_of(datetime.combine(subscription.paused_until, time()), find_zone(subscription.zone))
+
+
+def make_now(kitchen: Kitchen, subscription: Subscription, *, now: datetime) -> Served:
+    """Serve one subscription at once, whatever its schedule says; its next slot stays where it is.
+
+    Raises:
+        StoreError: it is not active.
+    """
+    assert subscription.key is not None
+    with kitchen.store.transaction():
+        current = kitchen.store.subscriptions.subscription(subscription.key)
+        if current.state is not SubscriptionState.ACTIVE:
+            raise StoreError(f"subscription {current.public_id}: expected an active one, found it {current.state}")
+        maker = kitchen.maker(now)
+        slot = _slot_by_hand(current, now)
+        made = maker.make(current, slot)
+        maker.write(made)
+        if made.digest is None and not made.passed_over:
+            return Served(current, slot, made)
+        key = made.key if made.digest is not None else None
+        kitchen.store.subscriptions.record_slots(current.key or 0, [SlotRecord(slot.label, now, digest_key=key)])
+        moved = replace(current, told_upto=maker.head, welcomed=current.welcomed or made.digest is not None)
+        kitchen.store.subscriptions.put(moved, now=now)
+        return Served(moved, slot, made)

@@ -1,0 +1,363 @@
+"""One subscription's digest: what it is composed from, how it is rendered, and the rows it becomes. Floor 4.
+
+Entry point: :class:`DigestMaker`. A digest is composed and rendered once for all subscriptions that want the same; what is
+personal (links with tokens) is put in when the mail is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from digestd.compose import compose_digest
+from digestd.digest_words import catch_up_line, digest_period, next_line, why_line
+from digestd.filters import hidden_because
+from digestd.flows.preview import TOLD, topic_news
+from digestd.headline import subject
+from digestd.model.delivery import DigestRecord, Envelope, ToldItem
+from digestd.model.digest import Digest, DigestOptions, DigestRequest, Links, NewsItem, RevisionNews, TopicNews
+from digestd.model.paper import KnownPaper, Revision
+from digestd.model.snapshot import LedgerRow
+from digestd.model.subscription import Slot, Subscription
+from digestd.model.topic import Topic
+from digestd.ports import Store
+from digestd.render.mail import render_mail
+from digestd.render.mime import MailHeaders, Skeleton, message_id, placeholder, skeleton_of
+from digestd.render.outgoing import build_mail, pack_content, personal_fields
+from digestd.tokens import bounce_address, make_token, tagged_address
+
+if TYPE_CHECKING:
+    import jinja2
+
+#: sub-stream of the Feedback-ID header, 5 to 15 characters
+_STREAM = "digestd01"
+
+
+@dataclass(frozen=True, slots=True)
+class MailIdentity:
+    """As whom mail is sent, and where its links lead."""
+
+    name: str  #: of the digests
+    sender: str  #: address
+    sender_name: str
+    reply_to: str | None = None
+    bounce: str | None = (
+        None  #: "bounce@digest.example.org"; None: bounces go to the sender, where nobody reads them for us
+    )
+    unsubscribe: str | None = None  #: "unsubscribe@digest.example.org"; None: no mail is read for it
+    base_url: str | None = None
+
+    @property
+    def domain(self) -> str:
+        """The domain of message ids and lists."""
+        return self.sender.rpartition("@")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One subscription's digest, not yet written."""
+
+    subscription: Subscription
+    slot: Slot
+    request: DigestRequest
+    group: str  #: the same for all that get the same content
+    digest: Digest | None
+    skeleton: Skeleton | None
+    passed_over: tuple[tuple[int, str], ...] = ()  #: (ledger position, why)
+
+    @property
+    def key(self) -> str:
+        """Name of the digest, unique for ever."""
+        return f"{self.subscription.public_id}|{self.slot.label}"
+
+
+class DigestMaker:
+    """Makes digests up to the ledger's present head; common work is done once in its life."""
+
+    def __init__(
+        self,
+        store: Store,
+        identity: MailIdentity,
+        options: DigestOptions,
+        templates: jinja2.Environment,
+        *,
+        now: datetime,
+    ) -> None:
+        self._store, self._identity, self._options = store, identity, options
+        self._templates, self._now = templates, now
+        self.head = store.history.head()
+        self._topics: dict[str, Topic] = {}
+        self._rows: dict[tuple[str, int], Sequence[LedgerRow]] = {}
+        self._news: dict[str, TopicNews] = {}
+        self._revisions: dict[int, Sequence[tuple[int, KnownPaper, Revision]]] = {}
+        self._rendered: dict[str, tuple[Digest | None, Skeleton | None]] = {}
+
+    def make(self, subscription: Subscription, slot: Slot, *, coalesced: int = 0) -> Made:
+        """Return a subscription's digest for a slot; nothing is written.
+
+        Args:
+            subscription: stored.
+            slot: the time that it is made for.
+            coalesced: earlier slots that it covers too.
+        """
+        request, passed = self._request(subscription, slot, coalesced)
+        group = self._group(request, subscription.preferences.format)
+        if group not in self._rendered:
+            self._rendered[group] = self._render(request, group, subscription.preferences.format)
+        digest, skeleton = self._rendered[group]
+        return Made(subscription, slot, request, group, digest, skeleton, tuple(dict(passed).items()))
+
+    def write(self, made: Made) -> None:
+        """Write a digest, its items and its outbox row into the open transaction."""
+        if made.digest is None and not made.passed_over:
+            return
+        assert made.subscription.key is not None
+        self._store.subscriptions.record_digest(
+            DigestRecord(
+                key=made.key,
+                subscription=made.subscription.key,
+                after=made.subscription.told_upto,
+                upto=self.head,
+                since=made.request.since.isoformat(),
+                until=made.request.until.isoformat(),
+                subject=subject(made.digest) if made.digest is not None else "",
+                made_at=self._now,
+                items=told_items(made) if made.digest is not None else (),
+                passed_over=made.passed_over,
+                mailed=made.digest is not None,
+            )
+        )
+        if made.skeleton is not None:
+            content = self._store.outbox.put_content(pack_content(made.skeleton), now=self._now)
+            self._store.outbox.enqueue([self.envelope(made, content)], now=self._now)
+
+    def mail(self, made: Made) -> bytes:
+        """Return the mail of a digest as it would be sent, b"" where there is nothing to tell."""
+        return b"" if made.skeleton is None else build_mail(self.envelope(made, "").fields, made.skeleton)
+
+    # -- what it is composed from
+
+    def _request(
+        self, subscription: Subscription, slot: Slot, coalesced: int
+    ) -> tuple[DigestRequest, list[tuple[int, str]]]:
+        welcome = not subscription.welcomed and subscription.preferences.first.kind != "none"
+        rows = {
+            slug: self._rows_after(slug, 0 if welcome else self._told_upto(subscription, slug))
+            for slug in subscription.topics
+        }
+        revisions = self._revisions_after(subscription.told_upto)
+        keys = {row.known.key for found in rows.values() for row in found} | {known.key for _, known, _ in revisions}
+        assert subscription.key is not None
+        told = self._store.subscriptions.told(subscription.key, sorted(keys))
+        passed: list[tuple[int, str]] = []
+        news = []
+        for slug, found in rows.items():
+            kept, hidden = self._filtered(subscription, found, told)
+            after = self._told_upto(subscription, slug)
+            passed += [(row.position, why) for row, why in hidden if row.position > after]
+            news.append(
+                replace(
+                    self._topic_news(slug),
+                    items=tuple(NewsItem(row.position, row.kind, row.known, row.cross_listed) for row in kept),
+                    hidden=len(hidden),
+                )
+            )
+            passed += [
+                (row.position, "told before" if row.known.key in told else "only a replacement")
+                for row in kept
+                if row.kind in TOLD and row.position > after and (row.known.key in told or not row.known.counted)
+            ]
+        since, until = digest_period(subscription, slot)
+        request = DigestRequest(
+            name=self._identity.name,
+            since=since,
+            until=until,
+            topics=tuple(news),
+            revisions=tuple(RevisionNews(known, change) for _, known, change in revisions if known.key in told),
+            told=told,
+            options=self._options_for(subscription, welcome=welcome, coalesced=coalesced),
+            upto=self.head,
+            next_line=next_line(subscription, slot),
+            why_line=why_line(subscription),
+        )
+        return request, passed
+
+    def _told_upto(self, subscription: Subscription, slug: str) -> int:
+        return max(subscription.told_upto, subscription.followed_after(slug))
+
+    def _filtered(
+        self, subscription: Subscription, rows: Sequence[LedgerRow], told: frozenset[int]
+    ) -> tuple[list[LedgerRow], list[tuple[LedgerRow, str]]]:
+        """Return the sightings that a reader's filter lets pass, and what would be news but is hidden, with the reason."""
+        wanted = subscription.preferences.filter
+        if not wanted.include and not wanted.exclude:
+            return list(rows), []
+        kept: list[LedgerRow] = []
+        hidden: list[tuple[LedgerRow, str]] = []
+        for row in rows:
+            why = hidden_because(wanted, row.known.paper)
+            if why is None:
+                kept.append(row)
+            elif row.kind in TOLD and row.known.key not in told:
+                hidden.append((row, why))
+        return kept, hidden
+
+    def _options_for(self, subscription: Subscription, *, welcome: bool, coalesced: int) -> DigestOptions:
+        wanted, first = subscription.preferences, subscription.preferences.first
+        return replace(
+            self._options,
+            budget=wanted.budget or self._options.budget,
+            all_quiet=wanted.all_quiet,
+            welcome=welcome,
+            welcome_latest=first.latest if welcome and first.kind == "latest" else None,
+            welcome_since=first.since if welcome and first.kind == "since" else None,
+            welcome_upto=subscription.told_upto if welcome else None,
+            catch_up=catch_up_line(subscription, coalesced),
+        )
+
+    def topic(self, slug: str) -> Topic:
+        """Return a topic, looked up once."""
+        if slug not in self._topics:
+            self._topics[slug] = self._store.history.topic(slug)
+        return self._topics[slug]
+
+    def _rows_after(self, slug: str, after: int) -> Sequence[LedgerRow]:
+        if (slug, after) not in self._rows:
+            self._rows[slug, after] = self._store.history.sightings(slug, after, self.head)
+        return self._rows[slug, after]
+
+    def _revisions_after(self, after: int) -> Sequence[tuple[int, KnownPaper, Revision]]:
+        if after not in self._revisions:
+            self._revisions[after] = self._store.history.revisions(after, self.head)
+        return self._revisions[after]
+
+    def _topic_news(self, slug: str) -> TopicNews:
+        if slug not in self._news:
+            news = topic_news(self._store.history, self.topic(slug), (), self._now)
+            page = f"{self._identity.base_url}/t/{slug}" if self._identity.base_url else None
+            self._news[slug] = replace(news, url=page)
+        return self._news[slug]
+
+    # -- how it is rendered
+
+    def _group(self, request: DigestRequest, form: str) -> str:
+        """Return a name for all that a mail's content depends on; what hangs on the ledger alone is in the positions."""
+        topics = [
+            (news.topic.slug, tuple(item.position for item in news.items), news.hidden) for news in request.topics
+        ]
+        revisions = [(news.known.key, news.revision.changes) for news in request.revisions]
+        told = sorted(request.told)
+        parts = (form, topics, revisions, told, request.options, request.since, request.until, request.next_line)
+        text = repr((*parts, request.why_line, self.head, self._now.date()))
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+    def _render(self, request: DigestRequest, group: str, form: str) -> tuple[Digest | None, Skeleton | None]:
+        digest = compose_digest(request)
+        if digest is None:
+            return None, None
+        parts = render_mail(digest, self._links(group), self._templates)
+        if form == "text":
+            parts = replace(parts, html="", pictures=())
+        return digest, skeleton_of(parts, self._hidden_key(group))
+
+    def _hidden_key(self, group: str) -> str:
+        """Return a key that no text from outside can know, so that no title can hold a placeholder or boundary."""
+        return hmac.new(self._store.secret("render"), group.encode(), hashlib.sha256).hexdigest()
+
+    def _links(self, group: str) -> Links:
+        if self._identity.base_url is None:
+            return Links()
+        key = self._hidden_key(group)
+        online = placeholder("online", key)
+        return Links(
+            online=online,
+            preferences=placeholder("preferences", key),
+            unsubscribe=placeholder("unsubscribe", key),
+            feed=placeholder("feed", key),
+            more=online,
+        )
+
+    # -- the outbox row
+
+    def envelope(self, made: Made, content: str) -> Envelope:
+        """Return the outbox row of a digest; ``content`` is the hash of its stored bodies."""
+        identity, subscription, reader = self._identity, made.subscription, made.subscription.reader
+        assert reader.key is not None
+        leave = self._token("unsubscribe", subscription)
+        url = f"{identity.base_url}/unsubscribe/{leave}" if identity.base_url else None
+        sender = identity.sender
+        if identity.bounce is not None:
+            sender = bounce_address(identity.bounce, self._token("bounce", subscription), reader.envelope)
+        headers = MailHeaders(
+            sender=identity.sender,
+            sender_name=identity.sender_name,
+            recipient=reader.envelope,
+            reply_to=identity.reply_to,
+            date=made.slot.due_at,
+            message_id=message_id(
+                self._store.secret("instance").hex(), "digest", made.key, str(reader.key), identity.domain
+            ),
+            key=self._hidden_key(made.group),
+            list_id=f"{subscription.public_id}.{identity.domain}",
+            list_name=identity.name,
+            unsubscribe_url=url,
+            unsubscribe_mailto=tagged_address(identity.unsubscribe, leave) if identity.unsubscribe else None,
+            archived_at=self._online(subscription, made.slot),
+            feedback_id=f"{subscription.public_id}:digest:mail:{_STREAM}",
+        )
+        return Envelope(
+            kind="digest",
+            digest_key=made.key,
+            reader=reader.key,
+            recipient=reader.envelope,
+            sender=sender,
+            message_id=headers.message_id,
+            fields=personal_fields(headers, self._values(made, url)),
+            content=content,
+            next_at=self._now,
+            smtputf8=reader.smtputf8,
+            scope=subscription.public_id,
+        )
+
+    def _values(self, made: Made, unsubscribe_url: str | None) -> dict[str, str]:
+        base, key = self._identity.base_url, self._hidden_key(made.group)
+        if base is None or unsubscribe_url is None:
+            return {}
+        return {
+            placeholder("unsubscribe", key): unsubscribe_url,
+            placeholder("preferences", key): f"{base}/preferences/{self._token('preferences', made.subscription)}",
+            placeholder("feed", key): f"{base}/feed/{self._token('feed', made.subscription)}.xml",
+            placeholder("online", key): self._online(made.subscription, made.slot) or "",
+        }
+
+    def _online(self, subscription: Subscription, slot: Slot) -> str | None:
+        base = self._identity.base_url
+        return f"{base}/d/{self._token('feed', subscription)}/{slot.label}" if base else None
+
+    def _token(self, purpose: str, subscription: Subscription) -> str:
+        return make_token(self._store.secret("tokens"), purpose, subscription.public_id)
+
+
+def told_items(made: Made) -> tuple[ToldItem, ...]:
+    """Return what a digest tells, by paper and ledger position."""
+    digest = made.digest
+    assert digest is not None
+    positions = {
+        (news.topic.slug, item.known.key): item.position for news in made.request.topics for item in news.items
+    }
+    items = [
+        ToldItem(paper.key, section.topic.slug, name, positions[section.topic.slug, paper.key])
+        for section in digest.sections
+        for name, papers in (("new", section.papers), ("rest", section.rest))
+        for paper in papers
+    ]
+    items += [
+        ToldItem(tagged.paper.key, tagged.topic.slug, name, positions[tagged.topic.slug, tagged.paper.key])
+        for name, found in (("tagged", digest.tagged), ("tagged_rest", digest.tagged_rest))
+        for tagged in found
+    ]
+    return tuple(items)

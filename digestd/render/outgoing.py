@@ -1,0 +1,67 @@
+"""A delivery's mail, built of what the outbox keeps: the same bytes each time. Floor 1.
+
+Entry points: :func:`pack_content`, :func:`unpack_content`, :func:`build_mail`. Bodies are kept once for all readers of a
+digest; a row keeps only what is personal.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from digestd.model.delivery import Message
+from digestd.render.mime import MailHeaders, Skeleton, finish
+
+
+def pack_content(skeleton: Skeleton) -> bytes:
+    """Return encoded bodies as one run of bytes, packed."""
+    fields = {
+        name: value.decode("ascii") if isinstance(value, bytes) else value for name, value in asdict(skeleton).items()
+    }
+    return zlib.compress(json.dumps(fields, sort_keys=True).encode("ascii"), 6)
+
+
+def unpack_content(content: bytes) -> Skeleton:
+    """Return the bodies that :func:`pack_content` packed."""
+    fields: dict[str, str] = json.loads(zlib.decompress(content))
+    return Skeleton(
+        subject=fields["subject"],
+        language=fields["language"],
+        boundary=fields["boundary"],
+        text=fields["text"].encode("ascii"),
+        html=fields["html"].encode("ascii"),
+        tail=fields["tail"].encode("ascii"),
+    )
+
+
+def personal_fields(headers: MailHeaders, values: dict[str, str]) -> str:
+    """Return a row's personal part as JSON text."""
+    given = {name: value for name, value in asdict(headers).items() if value is not None}
+    given["date"] = headers.date.isoformat()
+    return json.dumps({"headers": given, "values": values}, sort_keys=True, ensure_ascii=True)
+
+
+def build_mail(fields: str, skeleton: Skeleton) -> bytes:
+    """Return the mail of one row, CRLF lines of at most 998 octets.
+
+    Raises:
+        RenderError: a header does not hold what was meant.
+    """
+    personal: dict[str, Any] = json.loads(fields)
+    headers = personal["headers"]
+    headers["date"] = datetime.fromisoformat(headers["date"])
+    return finish(skeleton, MailHeaders(**headers), personal["values"])
+
+
+def build_message(fields: str, skeleton: Skeleton, *, sender: str, recipient: str, smtputf8: bool = False) -> Message:
+    """Return the message of one row, ready for a channel."""
+    return Message(
+        recipient=recipient,
+        sender=sender,
+        message_id=json.loads(fields)["headers"]["message_id"],
+        body=build_mail(fields, skeleton),
+        smtputf8=smtputf8,
+    )
