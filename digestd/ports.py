@@ -12,6 +12,7 @@ from typing import Protocol
 
 from digestd.diff import SourceView
 from digestd.model.delivery import (
+    Attempt,
     Claimed,
     Delivery,
     DeliveryState,
@@ -126,7 +127,7 @@ class History(Protocol):
         """Return (position, paper, revision) of all real changes of papers at positions (after, upto], in ledger order."""
 
     def rows_of(self, paper: int) -> Sequence[LedgerRow]:
-        """Return all sightings of one paper, in ledger order."""
+        """Return all sightings of one paper, in ledger order, also if it is asked for by the key of one merged into it."""
 
     def coverage(self, slug: str) -> Coverage:
         """Return what of the topic's listing has been seen."""
@@ -154,7 +155,15 @@ class Subscriptions(Protocol):
         """Return the reader with this address, case folded; None if there is none."""
 
     def put(self, subscription: Subscription, *, now: datetime) -> Subscription:
-        """Add a subscription (key None; it gets key and public id), or write all fields of a known one; return it."""
+        """Add a subscription (key None), or write the fields of a known one; return it as it stands.
+
+        A new one gets its key, and a public id if it has none yet; a reader without a key is added too. Public id and
+        ``created_at`` are never changed. NotFoundError for an unknown subscription or topic. Read what is to be changed in
+        the same transaction: a stale one would take back how far it was told (``advance`` writes nothing else).
+        """
+
+    def advance(self, subscriptions: Sequence[Subscription]) -> None:
+        """Write how far known subscriptions were told: told_upto, high_water_at, next_due_at, welcomed; nothing else."""
 
     def subscription(self, key: int) -> Subscription:
         """Return one subscription; NotFoundError if there is none."""
@@ -175,29 +184,33 @@ class Subscriptions(Protocol):
         """Return the earliest ``next_due_at`` of all active subscriptions; None if there is none."""
 
     def record_slots(self, key: int, slots: Sequence[SlotRecord]) -> None:
-        """Write what became of slots; a label of a subscription that stands already is an AlreadyExistsError."""
+        """Write what became of slots, all or none; a label that the subscription has already is an AlreadyExistsError."""
 
     def slots(self, key: int) -> Sequence[SlotRecord]:
         """Return all slots of a subscription in the order of their labels."""
 
     def record_digest(self, record: DigestRecord) -> None:
-        """Write a digest, its items and what it passed over.
+        """Write a digest, its items and what it passed over, all or nothing.
 
         A digest key twice is an AlreadyExistsError, and so is a paper told a second time to one subscription (sections new,
-        rest, tagged, tagged_rest), or the same revision told twice.
+        rest, tagged, tagged_rest), or the same revision told twice. Papers that became one are one paper; a digest read
+        again names the one that was kept.
         """
 
+    def record_digests(self, records: Sequence[DigestRecord]) -> None:
+        """Write many digests as ``record_digest`` does, all or none; the way for a slot of many readers."""
+
     def digest(self, digest_key: str) -> DigestRecord:
-        """Return a digest with its items; NotFoundError if there is none."""
+        """Return a digest with its items in their order, what it passed over by position; NotFoundError if there is none."""
 
     def digests(self, key: int | None = None, *, limit: int = 100) -> Sequence[DigestRecord]:
         """Return the newest digests, of one subscription or of all, newest first, without their items."""
 
     def told(self, key: int, papers: Sequence[int]) -> frozenset[int]:
-        """Return which of the papers a subscription was told."""
+        """Return which of the papers a subscription was told, itself or as another that became one with it."""
 
     def papers_told(self, key: int) -> frozenset[int]:
-        """Return all papers that a subscription was told."""
+        """Return all papers that a subscription was told; of those that became one, the one that was kept."""
 
 
 class Outbox(Protocol):
@@ -207,23 +220,27 @@ class Outbox(Protocol):
         """Keep content that several deliveries share, once, and return its hash."""
 
     def enqueue(self, envelopes: Sequence[Envelope], *, now: datetime) -> Sequence[int]:
-        """Add rows that are ready, and return their keys; (kind, digest_key, reader) twice is an AlreadyExistsError.
+        """Add rows that are ready, all or none, and return their keys in the order of the envelopes.
 
-        A row whose reader is suppressed for its scope is added as suppressed, so that it is accounted for.
+        (kind, digest_key, reader) twice is an AlreadyExistsError, an unknown reader or content a NotFoundError. A row whose
+        reader is suppressed for its scope is added as suppressed, so that it is accounted for. Rows of kind ``confirm`` pass
+        a suppression whose reason is ``unsubscribed``: somebody who left must be able to come back.
         """
 
     def claim(self, owner: str, *, now: datetime, lease_until: datetime, limit: int) -> Sequence[Claimed]:
         """Give rows to one owner, oldest due first; no row is ever given to two owners at a time.
 
         Eligible is a row that is ready, due (``next_at <= now``) and not suppressed. Its attempts grow by one, its phase is
-        ``env``. Suppressed ones are settled as suppressed on the way.
+        ``env``. Suppressed ones are settled as suppressed on the way, those whose content is damaged as poison. An owner's
+        name is one worker's for its whole life, and no other's ever.
         """
 
     def mark_dot(self, key: int, owner: str, *, now: datetime, sha256: str) -> bool:
         """Record that the final "." is about to be written, and return whether the row is still this owner's to send.
 
-        False, and nothing recorded, if it is claimed by another, or settled; if its reader was suppressed meanwhile it is
-        settled as suppressed. The hash is that of the bytes as sent; a later attempt with other bytes is logged in the row.
+        False, and nothing recorded, if it is claimed by another, or settled, or marked already in this claim; if its reader
+        was suppressed meanwhile it is settled as suppressed. The hash is that of the bytes as sent; a later attempt with
+        other bytes is counted in the row (``other_bytes``).
         """
 
     def settle(
@@ -233,17 +250,21 @@ class Outbox(Protocol):
 
         Sent: accepted. Refused: failed, and the reader suppressed where the outcome says so. Deferred: ready at ``next_at``,
         failed ("expired") where that is None; a relay's fault gives the attempt back. Uncertain: uncertain. Fenced: as
-        ``mark_dot`` left it, ready if it is still claimed. A row that this owner does not hold is left as it is.
+        ``mark_dot`` left it, ready if it is still claimed in phase env. A row that this owner does not hold is left as it is.
         """
 
     def reap(self, *, now: datetime, owners: Sequence[str]) -> Sequence[int]:
         """Free the rows of owners that are gone (not among ``owners``), or whose lease is over; return the keys freed.
 
-        Phase env: ready again. Phase dot: uncertain. A row reaped in phase env three times is poison.
+        Phase env: ready again. Phase dot: uncertain. A row reaped in phase env three times in a row is poison: a row that
+        was settled in between did not end its worker.
         """
 
     def resend_uncertain(self, *, now: datetime, older_than: datetime) -> Sequence[int]:
-        """Make uncertain rows ready that were settled before ``older_than`` and never sent again; each once in its life."""
+        """Make uncertain rows ready that were settled before ``older_than`` and never sent again; return their keys.
+
+        Each once in its life; one that a person made ready was sent again too.
+        """
 
     def delivery(self, key: int) -> Delivery:
         """Return one row; NotFoundError if there is none."""
@@ -253,13 +274,20 @@ class Outbox(Protocol):
     ) -> Sequence[Delivery]:
         """Return rows, newest first."""
 
+    def attempts(self, key: int) -> Sequence[Attempt]:
+        """Return the log of what moved a row, oldest first; claims and mere looks are not in it."""
+
     def content_of(self, key: int) -> Claimed:
-        """Return all that it takes to build a row's mail again, without claiming it."""
+        """Return all that it takes to build a row's mail again, without claiming it; StoreError if it is damaged."""
 
     def set_state(
         self, key: int, state: DeliveryState, *, why: str, now: datetime, next_at: datetime | None = None
     ) -> None:
-        """Settle a row by a person's hand; not a row that is claimed (StoreError)."""
+        """Settle a row by a person's hand, and log it.
+
+        StoreError for a row that is claimed, for one that was accepted (it was told, and would be told twice), and for the
+        state claimed.
+        """
 
     def counts(self) -> Mapping[DeliveryState, int]:
         """Return how many rows are in each state, all states named."""
@@ -274,7 +302,17 @@ class Outbox(Protocol):
         """End a suppression, after a fresh confirmation only; return whether there was one."""
 
     def suppressions(self, address: str | None = None) -> Sequence[Suppression]:
-        """Return suppressions that stand, of one canonical address or all."""
+        """Return suppressions that stand, of one address (case folded) or all, oldest first."""
+
+    def add_bounce(
+        self, address: str, kind: str, *, at: datetime, evidence: str = "", digest_key: str | None = None
+    ) -> bool:
+        """Record that a mail came back, or a complaint; return whether the address is suppressed for all mail now.
+
+        Kinds: ``hard`` (suppressed at once as bounced), ``complaint`` (at once as complained), ``soft``: suppressed when the
+        last five digests that came back did so within 30 days, with none between them that stayed accepted; a digest that
+        comes back twice counts once, and nothing from before a suppression was lifted counts. Believe only what is signed.
+        """
 
 
 class Store(Protocol):

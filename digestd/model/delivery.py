@@ -134,6 +134,23 @@ class Delivery:
     reply: Reply | None = None
     why: str = ""  #: last reason, in words
     flagged: bool = False  #: was uncertain once: may have been taken twice
+    owner: str | None = None  #: who holds it, or held it last
+    sha256: str | None = None  #: of the bytes of the last attempt that came to the final "."
+    other_bytes: int = 0  #: how often an attempt had other bytes than the one before, which must not be
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt to hand over a row, or what else moved it; the log that is kept of each row."""
+
+    number: int  #: attempts of the row so far, this one included
+    outcome: str  #: sent, deferred, refused, uncertain, fenced, suppressed, reaped, or the state set by a person's hand
+    ended_at: datetime
+    owner: str | None = None  #: None: a person
+    dot_at: datetime | None = None  #: when the final "." was about to be written; None: it did not come to that
+    reply: Reply | None = None
+    why: str = ""
+    sha256: str | None = None  #: of the bytes as sent; None: it did not come to the final "."
 
 
 @dataclass(frozen=True, slots=True)

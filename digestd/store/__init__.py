@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 from digestd.errors import ConfigError
 from digestd.store.engine import Engine
 from digestd.store.history import SqlHistory
+from digestd.store.outbox import SqlOutbox
 from digestd.store.sqlite import SQLiteEngine
+from digestd.store.subscriptions import SqlSubscriptions
 
 
 class SqlStore:
@@ -18,15 +21,40 @@ class SqlStore:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._history = SqlHistory(engine)
+        self._subscriptions = SqlSubscriptions(engine)
+        self._outbox = SqlOutbox(engine)
 
     @property
     def history(self) -> SqlHistory:
         """Papers, topics and the ledger."""
         return self._history
 
+    @property
+    def subscriptions(self) -> SqlSubscriptions:
+        """Readers, subscriptions, slots and digests."""
+        return self._subscriptions
+
+    @property
+    def outbox(self) -> SqlOutbox:
+        """Deliveries."""
+        return self._outbox
+
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""
         return self.engine.transaction()
+
+    def secret(self, name: str) -> bytes:
+        """Return 32 random bytes of this history, made when first asked for and the same for ever after."""
+        args = {"name": f"secret {name}"}
+        rows = self.engine.query("SELECT value FROM meta WHERE name = :name", args)
+        if not rows:
+            with self.engine.transaction():
+                self.engine.query(
+                    "INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING",
+                    args | {"value": secrets.token_bytes(32).hex()},
+                )
+                rows = self.engine.query("SELECT value FROM meta WHERE name = :name", args)
+        return bytes.fromhex(rows[0]["value"])
 
     def close(self) -> None:
         """Give back all connections; a second call does nothing."""

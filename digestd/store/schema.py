@@ -101,13 +101,13 @@ CREATE TRIGGER ledger_append_only BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABO
 @MIGRATIONS()
 def m001_history(db: Database) -> None:
     """Papers, names, labels, snapshots, coverage, the ledger."""
-    _run(db, _M001)
+    run_script(db, _M001)
     db.table("paper").enable_fts(
         ["title", "abstract", "authors"], create_triggers=True, tokenize="unicode61 remove_diacritics 2"
     )
 
 
-def _run(db: Database, script: str) -> None:
+def run_script(db: Database, script: str) -> None:
     """Run the statements of a script one by one: executescript would commit the migration's transaction."""
     for statement in _statements(script):
         db.execute(statement)
