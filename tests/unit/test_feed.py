@@ -344,7 +344,7 @@ def test_parse_feed_of_older_dialects() -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_parse_feed_of_any_bytes(body: bytes) -> None:
     """Any bytes give a page or a ParseError."""
     for whole in (body, b"<rss><channel><item><title>" + body + b"</title></item></channel></rss>"):
@@ -406,3 +406,85 @@ def test_parse_feed_of_escaped_text(title: str, guid: str) -> None:
     fields = f"<title>{escape(title)}</title><description>Kelp.</description><guid>{escape(guid)}</guid>"
     for feed in (rss(fields), rdf(fields)):
         assert 1 == len(_page(feed).papers)
+
+
+def test_parse_feed_that_is_too_large() -> None:
+    """Of a feed over the limit the whole papers before it are read, and the page says that it is not complete."""
+    page = _page(rss(*(f"<title>Kelp {at}</title><description>{'k' * 9000}</description>" for at in range(600))))
+    assert page.incomplete
+    assert 500 < len(page.papers) < 600
+    assert page.warnings[0].startswith("only the first 5,000,000 of ")
+
+
+def test_parse_feed_with_too_many_items() -> None:
+    """More papers than any feed has are not read, and that is told."""
+    page = _page("<rss><channel>" + "<item><title>K</title></item>" * 10_001 + "</channel></rss>")
+    assert page.incomplete
+    assert "only the first 10000 of 10001 papers were read" in page.warnings
+
+
+def test_parse_feed_with_too_many_prefixes() -> None:
+    """Thousands of namespaces are refused before they cost time."""
+    spaces = " ".join(f'xmlns:k{at}="urn:k{at}"' for at in range(400))
+    with pytest.raises(ParseError, match="namespace prefixes"):
+        _page(f"<rss {spaces}><channel><item><title>K</title></item></channel></rss>")
+
+
+def test_parse_feed_with_papers_of_no_text() -> None:
+    """Items without title and text are no papers; a feed of nothing else is refused."""
+    with pytest.raises(ParseError, match="1 items without title or text"):
+        _page(rss("<link>https://kelp.example/1</link>"))
+
+
+def test_parse_feed_of_nested_items() -> None:
+    """An item within an item is part of it: the readers agree on how many there are."""
+    page = _page(rss("<title>A</title><item><title>B</title></item>", "<title>C</title>"))
+    assert ["A", "C"] == [paper.title for paper in page.papers]
+
+
+def test_parse_feed_atom_links() -> None:
+    """A DOI link names the paper; related links follow its own; empty ones and replies are nothing."""
+    entry = (
+        '<title>A</title><link href=" "/><link rel="related" title="doi" href="https://doi.org/10.5555/K1"/>'
+        '<link rel="replies" href="https://kelp.example/talk"/><id>https://kelp.example/e/1</id>'
+    )
+    paper = _paper(atom(entry))
+    assert ("https://kelp.example/e/1", "https://doi.org/10.5555/K1") == paper.links
+    assert ["doi:10.5555/k1", "guid:kelp.example:kelp.example/e/1"] == _ids(paper)
+
+
+def test_parse_feed_date_that_only_feedparser_reads() -> None:
+    """Spellings of other lands are left to feedparser; what it makes of nonsense is no date."""
+    assert date(2026, 10, 20) == _paper(rss("<title>A</title><pubDate>Tue Oct 20 10:00:00 2026</pubDate>")).published
+    assert _paper(rss("<title>A</title><pubDate>sometime</pubDate>")).published is None
+
+
+def test_parse_feed_item_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An item that a reader chokes on is left out with a warning; its neighbours are read."""
+
+    def choke(item: object, entry: dict[str, str], context: object) -> Paper:
+        if entry["title"] == "B":
+            raise ValueError("kelp")
+        return Paper(entry["title"])
+
+    monkeypatch.setattr("digestd.parse.feed.read_item", choke)
+    page = _page(rss("<title>A</title>", "<title>B</title>", "<title>C</title>"))
+    assert ["A", "C"] == [paper.title for paper in page.papers]
+    assert ("item 2: left out, ValueError: kelp",) == page.warnings
+
+
+def test_parse_feed_markup_in_old_atom() -> None:
+    """Markup written without escaping in a field that says it is escaped is read as markup."""
+    feed = atom('<title mode="escaped" type="text/html">The <em>big</em> kelp</title>')
+    assert "The big kelp" == _paper(feed).title
+
+
+def test_parse_feed_title_with_another_bracket() -> None:
+    """A bracket that only looks like arXiv's stays in the title."""
+    assert "Kelp (arXiv:unknown)" == _paper(rss("<title>Kelp (arXiv:unknown)</title>")).title
+
+
+def test_parse_feed_dblp_title_without_authors() -> None:
+    """A title of dblp that has no venue stays whole."""
+    feed = rss("<title>Kelp: a survey of fronds</title>").replace("Kelp Weekly", "dblp: kelp")
+    assert "Kelp: a survey of fronds" == _paper(feed).title

@@ -49,7 +49,7 @@ def test_markup_links() -> None:
 
 
 @given(st.text(alphabet="<>/ab p&;!-'\"=sub\n", max_size=80))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_text_lines_of_anything(markup: str) -> None:
     """Any text gives folded lines, none empty."""
     for line in text_lines(markup):
