@@ -14,7 +14,7 @@ from digestd.diff import SourceView
 from digestd.errors import NotFoundError
 from digestd.identity import author_keys, first_author, fold, text_hash, title_print
 from digestd.matching import page_names
-from digestd.model.paper import KnownPaper, Paper, PaperId
+from digestd.model.paper import KnownPaper, Paper, PaperId, Revision
 from digestd.model.snapshot import (
     Coverage,
     Kind,
@@ -34,6 +34,7 @@ from digestd.store.rows import (
     instant,
     iso,
     rule_text,
+    to_changes,
     to_instant,
     to_known,
     to_momentum,
@@ -50,9 +51,10 @@ _SIMILAR_DAYS = 8
 #: more rows than any history has
 _ALL = 2**62
 
-_LEDGER = """SELECT ledger.position, ledger.kind AS sighted, ledger.via, ledger.cross_listed, ledger.seen_at, topic.slug,
+_SIGHTINGS = """SELECT ledger.position, ledger.kind AS sighted, ledger.via, ledger.cross_listed, ledger.seen_at, topic.slug,
   paper.* FROM ledger JOIN paper ON paper.id = ledger.paper_id JOIN topic ON topic.id = ledger.topic_id
-  WHERE topic.slug = :slug AND ledger.dup_of IS NULL"""
+  WHERE ledger.dup_of IS NULL"""
+_LEDGER = f"{_SIGHTINGS} AND topic.slug = :slug"
 
 
 def name_key(name: str) -> str:
@@ -343,6 +345,31 @@ class SqlHistory:
         return self._ledger_rows(
             f"{_LEDGER} AND ledger.kind IN {marks} ORDER BY paper.effective_at DESC, ledger.position LIMIT :limit",
             args | {"slug": slug, "limit": _ALL if limit is None else limit},
+        )
+
+    def revisions(self, after: int, upto: int) -> Sequence[tuple[int, KnownPaper, Revision]]:
+        """Return (position, paper, revision) of all real changes of papers at positions (after, upto], in ledger order."""
+        rows = self._engine.query(
+            """SELECT ledger.position, revision.changes, paper.* FROM revision
+            JOIN ledger ON ledger.position = revision.position JOIN paper ON paper.id = ledger.paper_id
+            WHERE revision.told = 1 AND revision.position > :after AND revision.position <= :upto
+            ORDER BY revision.position""",
+            {"after": after, "upto": upto},
+        )
+        names = self._names([row["id"] for row in rows])
+        return [
+            (row["position"], to_known(row, names.get(row["id"], ())), Revision(row["id"], to_changes(row["changes"])))
+            for row in rows
+        ]
+
+    def rows_of(self, paper: int) -> Sequence[LedgerRow]:
+        """Return all sightings of one paper, in ledger order, also if it is asked for by the key of one merged into it."""
+        while rows := self._engine.query(
+            "SELECT merged_into FROM paper WHERE id = :key AND merged_into IS NOT NULL", {"key": paper}
+        ):
+            paper = rows[0]["merged_into"]
+        return self._ledger_rows(
+            f"{_SIGHTINGS} AND ledger.paper_id = :paper ORDER BY ledger.position", {"paper": paper}
         )
 
     def _ledger_rows(self, sql: str, args: dict[str, Any]) -> list[LedgerRow]:

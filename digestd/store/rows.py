@@ -84,6 +84,11 @@ def to_known(row: Mapping[str, Any], ids: tuple[PaperId, ...] = ()) -> KnownPape
     )
 
 
+def to_changes(text: str) -> tuple[tuple[str, str, str], ...]:
+    """Return what a revision changed from the JSON text of its row."""
+    return tuple((field, before, after) for field, before, after in json.loads(text))
+
+
 def to_name(text: str) -> PaperId:
     """Return a paper id from "scheme:value"."""
     scheme, _, value = text.partition(":")
