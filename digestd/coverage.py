@@ -7,6 +7,7 @@ else may hide a gap, and is kept apart. A page is a window: absence never means 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -41,11 +42,11 @@ def extend(
         unseen: papers of the page that no listing page of the topic has shown before.
         fetched_at: when the page was fetched; decides whose total and time a merged stretch keeps.
     """
-    days = [paper.published for paper in page.papers if paper.published is not None]
+    days = _days_in_order([paper.published for paper in page.papers if paper.published is not None])
     if not days:
         return Extension(tuple(stretches), None)
     own = Stretch(
-        since=min(days), until=max(days), total=page.total_papers, seen_at=fetched_at, open_below=page.incomplete
+        since=days[-1], until=days[0], total=page.total_papers, seen_at=fetched_at, open_below=page.incomplete
     )
     joined = [stretch for stretch in stretches if stretch.key in shared]
     if not joined:
@@ -60,6 +61,27 @@ def extend(
         whole = replace(whole, key=keys[0])
     result = sorted([*rest, whole], key=lambda stretch: (stretch.until, stretch.since), reverse=True)
     return Extension(tuple(result), result.index(whole), tuple((key, keys[0]) for key in keys[1:]))
+
+
+def _days_in_order(days: Sequence[date]) -> list[date]:
+    """Return the longest run of dates, newest first, that leaves out those that break the listing's order.
+
+    One paper with a mistyped year, or one pinned on top, must not stretch what was seen over years.
+    """
+    ends: list[int] = []  # negated ordinal of the last date of the best run of each length
+    at: list[int] = []  # where that date stands
+    before: list[int] = []
+    for place, day in enumerate(days):
+        length = bisect_right(ends, -day.toordinal())
+        before.append(at[length - 1] if length else -1)
+        ends[length : length + 1] = [-day.toordinal()]
+        at[length : length + 1] = [place]
+    run: list[date] = []
+    place = at[-1] if at else -1
+    while place >= 0:
+        run.append(days[place])
+        place = before[place]
+    return run[::-1]
 
 
 def may_show_newest(page: Page, newest: date, observed: date | None) -> bool:

@@ -14,7 +14,17 @@ from digestd.coverage import Extension, extend, is_covered, top_stretch
 from digestd.identity import fold, text_print
 from digestd.matching import intent_keys, match_page
 from digestd.model.paper import KnownPaper, Paper, Revision
-from digestd.model.snapshot import Kind, Known, Order, Page, PaperIntent, Sighting, SnapshotDiff, TopicState
+from digestd.model.snapshot import (
+    Kind,
+    Known,
+    Order,
+    Page,
+    PaperIntent,
+    Sighting,
+    SnapshotDiff,
+    Stretch,
+    TopicState,
+)
 
 CROSSED = frozenset({"cross", "replace-cross"})
 
@@ -35,6 +45,7 @@ class SourceView:
     first: bool  #: an unordered source's first fetch into this topic
     shown: frozenset[int] = frozenset()  #: keys of papers that this source showed before
     texts: frozenset[tuple[int, int]] = frozenset()  #: (key, text print) that any source showed before
+    own_texts: frozenset[tuple[int, int]] = frozenset()  #: those of them that this source showed
     also: tuple[
         tuple[int, str, str], ...
     ] = ()  #: (index of a paper, slug of another topic it belongs to, label or rule)
@@ -54,13 +65,12 @@ def diff_page(page: Page, known: Known, source: SourceView, *, rules: DiffRules,
         Intents in page order, one a different paper; sightings of papers unseen in a topic; revisions; the stretches
         afterwards. Nothing at all for a page without papers but the baseline mark.
     """
-    intents = match_page(page, known.papers, same_source=source.shown)
+    intents = match_page(page, known.papers, rewords=lambda old, new: _rewords(old, new, source))
     state = known.topic
     extension = _extension(page, intents, state, fetched_at)
     sightings = _own_sightings(page, intents, state, source, rules)
     sightings += _other_sightings(intents, known.others, state, sightings, source)
-    days = [paper.published for paper in page.papers if paper.published is not None]
-    first = not state.started
+    first = not state.started and not _shows_past_the_end(page)
     warnings = [
         f"taken for a known paper by a similar title ({intent.fuzzy} %): {intent.paper.title}"
         for intent in intents
@@ -73,10 +83,22 @@ def diff_page(page: Page, known: Known, source: SourceView, *, rules: DiffRules,
         stretches=extension.stretches,
         merged=extension.merged,
         page_stretch=extension.page,
-        start=(max(days) if days else None) if first else state.start,
+        start=_start(page, extension) if first else state.start,
         first=first,
         warnings=tuple(warnings),
     )
+
+
+def _shows_past_the_end(page: Page) -> bool:
+    """Whether a page shows nothing of a listing that says it has papers: it can't tell what is new after it."""
+    return not page.papers and bool(page.total_papers)
+
+
+def _start(page: Page, extension: Extension) -> date | None:
+    """Return a topic's start by its first page; a date out of the listing's order does not move it."""
+    if extension.page is not None:
+        return extension.stretches[extension.page].until
+    return max((paper.published for paper in page.papers if paper.published is not None), default=None)
 
 
 # -- coverage
@@ -130,17 +152,29 @@ def _listing_kind(intent: PaperIntent, intents: Sequence[PaperIntent], state: To
         late = day is not None and state.start is not None and day <= state.start
         return Kind.BACKFILL if late else Kind.NEW
     near_top = day >= top.until - timedelta(days=rules.late_days)
-    if day > top.until or (near_top and (day > top.since or _lies_inside(intent, intents, state, top.key))):
+    if day > top.until or (near_top and (day > top.since or _lies_inside(intent, intents, state, top))):
         return Kind.NEW
-    if is_covered(state.stretches, day):
+    if is_covered(state.stretches, day) or any(
+        _lies_inside(intent, intents, state, stretch) for stretch in state.stretches
+    ):
         return Kind.NEWLY_TAGGED
     return Kind.NEW if day > state.start else Kind.BACKFILL
 
 
-def _lies_inside(intent: PaperIntent, intents: Sequence[PaperIntent], state: TopicState, stretch: int | None) -> bool:
-    """Whether a paper of a stretch stands below this one on the page: then it was put inside, not shown deeper."""
-    inside = {key for key, of in state.stretch_of if of == stretch}
-    return any(other.index > intent.index and not inside.isdisjoint(intent_keys(other)) for other in intents)
+def _lies_inside(intent: PaperIntent, intents: Sequence[PaperIntent], state: TopicState, stretch: Stretch) -> bool:
+    """Whether a paper of a stretch's edge day was put inside it, by its place on the page.
+
+    The edge days were shown in part. A paper of the lower one that stands above a paper of the stretch was not cut off there,
+    it came later; so did one of the upper one that stands below, or that belongs to the newest stretch of all.
+    """
+    day, top = intent.paper.published, top_stretch(state.stretches)
+    if day is None or not stretch.since <= day <= stretch.until:
+        return False
+    held = {key for key, of in state.stretch_of if of == stretch.key}
+    places = [other.index for other in intents if not held.isdisjoint(intent_keys(other))]
+    below = any(place > intent.index for place in places)
+    above = any(place < intent.index for place in places)
+    return (day > stretch.since or below) and (day < stretch.until or above or stretch == top)
 
 
 def _papers_below_a_cut(page: Page, intents: Sequence[PaperIntent], state: TopicState) -> frozenset[int]:
@@ -179,19 +213,21 @@ def _other_sightings(
     states = {state.slug: state for state in others}
     kinds = {sighting.index: sighting for sighting in sightings}
     result = []
-    by_index = {intent.index: intent for intent in intents}
-    for index, slug, via in source.also:
-        intent, state = by_index.get(index), states.get(slug)
-        if intent is None or state is None or slug == own.slug:
+    by_index = {place: intent for intent in intents for place in (intent.index, *intent.twins)}
+    done: set[tuple[int, str]] = set()
+    for place, slug, via in source.also:
+        intent, state = by_index.get(place), states.get(slug)
+        if intent is None or state is None or slug == own.slug or (intent.index, slug) in done:
             continue
         if any(key in state.sighted for key in intent_keys(intent)):
             continue
-        seen_now = kinds.get(index)
+        done.add((intent.index, slug))
+        seen_now = kinds.get(intent.index)
         kind = seen_now.kind if seen_now is not None else Kind.NEWLY_TAGGED
         if not intent.counted:
             kind = Kind.BACKFILL
         crossed = intent.paper.announce in CROSSED
-        result.append(Sighting(index=index, topic=slug, kind=kind, via=via, cross_listed=crossed))
+        result.append(Sighting(index=intent.index, topic=slug, kind=kind, via=via, cross_listed=crossed))
     return result
 
 
@@ -211,21 +247,37 @@ def _revisions(intents: Sequence[PaperIntent], known: Sequence[KnownPaper], sour
         old = by_key.get(intent.key) if intent.key is not None else None
         if old is None:
             continue
-        changes = _changes(old.paper, intent.paper, same_source=old.key in source.shown)
-        if changes and (old.key, text_print(intent.paper)) not in source.texts:
+        print_ = text_print(intent.paper)
+        changes = []
+        if intent.paper.withdrawn and not any(by_key[key].paper.withdrawn for key in intent_keys(intent)):
+            changes.append(("withdrawn", "", intent.paper.abstract or ""))
+        if _rewords(old, intent.paper, source) and all(
+            (key, print_) not in source.texts for key in intent_keys(intent)
+        ):
+            changes += _new_wording(old.paper, intent.paper)
+        if changes:
             result.append(Revision(old.key, tuple(changes), told=_is_real(changes)))
     return result
 
 
-def _changes(old: Paper, new: Paper, *, same_source: bool) -> list[tuple[str, str, str]]:
+def _rewords(old: KnownPaper, new: Paper, source: SourceView) -> bool:
+    """Whether a source's wording takes the place of the one that stands.
+
+    Only if the source words the paper otherwise than it did before, or if the wording that stands is its own; else two
+    sources that word a paper differently would take turns for ever.
+    """
+    if old.key not in source.shown:
+        return False
+    said_before = (old.key, text_print(new)) in source.own_texts
+    return not said_before or (old.key, text_print(old.paper)) in source.own_texts
+
+
+def _new_wording(old: Paper, new: Paper) -> list[tuple[str, str, str]]:
     changes = []
-    if new.withdrawn and not old.withdrawn:
-        changes.append(("withdrawn", "", new.abstract or ""))
-    if same_source:
-        if new.title != old.title:
-            changes.append(("title", old.title, new.title))
-        if new.abstract and old.abstract and new.abstract != old.abstract:
-            changes.append(("abstract", old.abstract, new.abstract))
+    if new.title != old.title:
+        changes.append(("title", old.title, new.title))
+    if new.abstract and old.abstract and new.abstract != old.abstract:
+        changes.append(("abstract", old.abstract, new.abstract))
     return changes
 
 

@@ -9,7 +9,9 @@ then, as the last step and reported as such, a nearly equal title by the same pe
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -34,12 +36,31 @@ SHORT_PRINT = 16
 #: a title alone, without authors on one side, must be at least this long to be a name
 LONE_TITLE_PRINT = 24
 
+#: nearly equal titles count only above this where no two abstracts speak for them
+LONE_FUZZY_RATIO = 95
+
+#: an abstract of at least this many characters is one paper's own
+LONG_ABSTRACT = 200
+
+#: sources date a paper by its submission or its announcement, which a long week-end holds apart
+DATE_SLACK_DAYS = 5
+
 ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
+COUNTED = frozenset({"one", "two", "three", "four", "five", "first", "second", "third", "fourth", "fifth"})
+
+#: letters that no normal form takes apart
+_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
+_NOT_WORD = re.compile(r"[^a-z0-9]+")
+_GENERATION = frozenset({"jr", "sr", *ROMAN})
+_PART_BREAK = re.compile(r"[\s:/\u2010-\u2015-]+")
+_PREPRINT_VERSION = re.compile(r"[./]?v\d+$")
 
 
 def fold(text: str) -> str:
     """Return letters and digits only: compatibility forms, case, accents, punctuation, dashes and spacing folded."""
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    if text.isascii():
+        return _NOT_WORD.sub("", text.lower())
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()).translate(_LETTERS)
     return "".join(char for char in plain if char.isalnum())
 
 
@@ -54,27 +75,47 @@ def title_print(title: str) -> str:
 def author_key(name: str) -> str:
     """Return surname and first initial, "yang.x" for "Xiao-Wen Yang", "X. Yang" and "Yang, Xiaowen" alike.
 
-    "" for a name without letters. A single word is its own key.
+    Of a surname of several words the last one stands, so that "de la Cruz, Ana" is "Ana de la Cruz". "" for a name without
+    letters. A single word is its own key.
     """
+    surname, given = _surname_and_given(name)
+    return _key(surname, given)
+
+
+def author_keys(name: str) -> frozenset[str]:
+    """Return the keys of a name in both orders: family names come first in many of the world's names.
+
+    A hyphenated surname stands whole and by its last part.
+    """
+    surname, given = _surname_and_given(name)
+    keys = {_key(surname, given), _key(surname.rpartition("-")[2], given)}
+    words = name.split()
+    if len(words) > 1 and "," not in name:
+        keys.add(_key(words[0], words[1]))
+    return frozenset(keys - {""})
+
+
+def _surname_and_given(name: str) -> tuple[str, str]:
     surname, comma, given = name.partition(",")
-    if not comma:
-        words = name.split()
-        while len(words) > 1 and fold(words[-1]) in {"jr", "sr", *ROMAN}:
-            words.pop()
-        surname, given = (words[-1], " ".join(words[:-1])) if words else ("", "")
+    if comma:
+        family = _without_generation(surname.split())
+        first = [word for word in given.replace(",", " ").split() if fold(word) not in {"jr", "sr"}]
+        return (family[-1] if family else ""), " ".join(first)
+    words = _without_generation(name.split())
+    return (words[-1], " ".join(words[:-1])) if words else ("", "")
+
+
+def _without_generation(words: list[str]) -> list[str]:
+    while len(words) > 1 and fold(words[-1]) in _GENERATION:
+        words = words[:-1]
+    return words
+
+
+def _key(surname: str, given: str) -> str:
     last, first = fold(surname), fold(given)
     if not last:
         return first
     return f"{last}.{first[0]}" if first else last
-
-
-def author_keys(name: str) -> frozenset[str]:
-    """Return the keys of a name in both orders: family names come first in many of the world's names."""
-    keys = {author_key(name)}
-    words = name.replace(",", " ").split()
-    if len(words) > 1:
-        keys.add(author_key(" ".join([*words[1:], words[0]])))
-    return frozenset(keys - {""})
 
 
 def first_author(paper: Paper) -> str:
@@ -138,56 +179,87 @@ def match_paper(
         similar: whether a nearly equal title by the same people may decide where nothing better does.
     """
     names = frozenset(ids)
-    certain = {known.key for known in candidates if _is_same(paper, names, known)}
+    certain = [known for known in candidates if _is_same(paper, names, known)]
     if certain or not similar:
-        return Match(tuple(sorted(certain)))
+        return Match(_agreeing(names, certain))
     scored = [(_similarity(paper, names, known), known.key) for known in candidates]
     best = max(scored, key=lambda pair: (pair[0], -pair[1]), default=(0, 0))
     return Match((best[1],), fuzzy=best[0]) if best[0] >= FUZZY_RATIO else Match()
 
 
+def _agreeing(names: frozenset[PaperId], certain: Sequence[KnownPaper]) -> tuple[int, ...]:
+    """Return the keys that can be one paper: two that a registry tells apart are never made one by a third.
+
+    Those that share a registry's id with the paper come before those that share a link or a title.
+    """
+    kept: list[KnownPaper] = []
+    for known in sorted(certain, key=lambda known: (not _shares_strong(names, known.ids), known.key)):
+        if not any(contradicts(known.ids, other.ids) for other in kept):
+            kept.append(known)
+    return tuple(sorted(known.key for known in kept))
+
+
+def _shares_strong(names: Iterable[PaperId], others: Iterable[PaperId]) -> bool:
+    return any(name.scheme in STRONG_SCHEMES for name in frozenset(names).intersection(others))
+
+
 def _is_same(paper: Paper, names: frozenset[PaperId], known: KnownPaper) -> bool:
-    shared = names.intersection(known.ids)
-    if any(name.scheme in STRONG_SCHEMES for name in shared):
+    if _shares_strong(names, known.ids):
         return True
-    if _contradicts(names, known.ids):
+    if contradicts(names, known.ids):
         return False
-    if any(name.scheme in {"url", "guid"} for name in shared):
-        return _is_plausible(paper, known.paper)
+    if any(name.scheme in {"url", "guid"} for name in names.intersection(known.ids)):
+        return is_plausible(paper, known.paper)
     return _has_same_title(paper, known.paper)
 
 
-def _contradicts(names: Iterable[PaperId], others: Iterable[PaperId]) -> bool:
-    """Whether a registry names the two differently: other arXiv numbers, or other DOIs of the same kind."""
-    for scheme in ("arxiv", "openreview"):
-        ours = {name.value for name in names if name.scheme == scheme}
-        theirs = {name.value for name in others if name.scheme == scheme}
-        if ours and theirs and not ours & theirs:
-            return True
-    for preprint in (True, False):
-        ours, theirs = _dois(names, preprint=preprint), _dois(others, preprint=preprint)
-        if ours and theirs and not ours & theirs:
-            return True
-    return False
+def contradicts(names: Iterable[PaperId], others: Iterable[PaperId]) -> bool:
+    """Return whether a registry tells two papers apart: other arXiv numbers, or other DOIs of the same registrant's kind.
+
+    A preprint's DOI beside a journal's, or beside that of another preprint server, is one work under two names.
+    """
+    ours, theirs = _registered(names), _registered(others)
+    return any(values.isdisjoint(theirs[registry]) for registry, values in ours.items() if registry in theirs)
 
 
-def _dois(names: Iterable[PaperId], *, preprint: bool) -> set[str]:
-    dois = {name.value for name in names if name.scheme == "doi"}
-    return {doi for doi in dois if doi.startswith(PREPRINT_DOIS) == preprint}
+def _registered(names: Iterable[PaperId]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for name in names:
+        if name.scheme in {"arxiv", "openreview"}:
+            found[name.scheme].add(name.value)
+        elif name.scheme == "doi":
+            server = next((prefix for prefix in PREPRINT_DOIS if name.value.startswith(prefix)), None)
+            found[server or "journal"].add(_PREPRINT_VERSION.sub("", name.value) if server else name.value)
+    return found
 
 
-def _is_plausible(paper: Paper, known: Paper) -> bool:
-    """Whether two papers under one link or feed id can be one: a reused "latest.html" shares nothing but the link."""
+def is_plausible(paper: Paper, known: Paper) -> bool:
+    """Return whether two papers under one link or feed id can be one.
+
+    A reused "latest.html" shares little but the link, and often the people and most of the title: "Report 12", "Report 13".
+    """
     if title_print(paper.title) == title_print(known.title):
         return True
+    abstracts = _abstracts_alike(paper, known)
+    if abstracts == 100:
+        return True
+    if _numbers(paper.title) != _numbers(known.title):
+        return False
     ours = {key for name in paper.authors for key in author_keys(name)}
     theirs = {key for name in known.authors for key in author_keys(name)}
     if ours & theirs:
-        return True
-    if paper.abstract and known.abstract and fold(paper.abstract) == fold(known.abstract):
-        return True
+        # unrelated English texts, letter by letter, are about half alike
+        return abstracts is None or abstracts >= 65
     similar: float = fuzz.ratio(fold(paper.title), fold(known.title))
-    return similar >= (60 if not (ours and theirs) else 80)
+    return similar >= (70 if not (ours and theirs) else 80)
+
+
+def _abstracts_alike(paper: Paper, known: Paper) -> float | None:
+    """Return how alike two abstracts are in percent, 100 only for equal ones; None where one is missing."""
+    ours, theirs = fold(paper.abstract or "")[:2000], fold(known.abstract or "")[:2000]
+    if not ours or not theirs:
+        return None
+    return 100.0 if ours == theirs else min(99.0, float(fuzz.ratio(ours, theirs)))
 
 
 def _has_same_title(paper: Paper, known: Paper) -> bool:
@@ -198,16 +270,24 @@ def _has_same_title(paper: Paper, known: Paper) -> bool:
     if not ours or not theirs:
         return len(print_) >= LONE_TITLE_PRINT
     if not author_keys(ours) & author_keys(theirs):
-        return False
+        # a list of authors in another order, or a group's name in their place, under the same long abstract
+        own = len(print_) >= SHORT_PRINT and len(paper.abstract or "") >= LONG_ABSTRACT
+        return own and _abstracts_alike(paper, known) == 100
     return len(print_) >= SHORT_PRINT or _agree_beside_title(paper, known)
 
 
 def _agree_beside_title(paper: Paper, known: Paper) -> bool:
-    if paper.published is not None and known.published is not None and paper.published != known.published:
-        return False
-    if paper.abstract and known.abstract:
-        return fold(paper.abstract) == fold(known.abstract)
-    return True
+    """Return whether abstracts, or where one is missing dates, agree; where there is nothing to compare they do."""
+    alike = _abstracts_alike(paper, known)
+    if alike is None:
+        return _same_day(paper, known, days=DATE_SLACK_DAYS)
+    return alike >= 80 or (paper.published is not None and paper.published == known.published)
+
+
+def _same_day(paper: Paper, known: Paper, *, days: int) -> bool:
+    if paper.published is None or known.published is None:
+        return True
+    return abs((paper.published - known.published).days) <= days
 
 
 def _similarity(paper: Paper, names: frozenset[PaperId], known: KnownPaper) -> int:
@@ -220,21 +300,32 @@ def _similarity(paper: Paper, names: frozenset[PaperId], known: KnownPaper) -> i
     ours, theirs = first_author(paper), first_author(other)
     if not ours or not theirs or not author_keys(ours) & author_keys(theirs):
         return 0
-    if _contradicts(names, known.ids) or _numbers(paper.title) != _numbers(other.title):
+    if contradicts(names, known.ids) or _numbers(paper.title) != _numbers(other.title):
         return 0
-    if paper.published and other.published and abs((paper.published - other.published).days) > 7:
+    if not _same_day(paper, other, days=7):
         return 0
-    same_abstract = False
-    if paper.abstract and other.abstract:
-        alike = fuzz.ratio(fold(paper.abstract)[:2000], fold(other.abstract)[:2000])
-        if alike < 80:
-            return 0
-        same_abstract = alike >= 98 and len(paper.abstract) >= 200
     ratio = int(fuzz.ratio(title_print(paper.title), title_print(other.title)))
+    alike = _abstracts_alike(paper, other)
+    if alike is None:
+        return ratio if ratio >= LONE_FUZZY_RATIO and _differ_in_spelling(paper.title, other.title) else 0
+    if alike < 80:
+        return 0
     # a renamed paper whose abstract did not change is the same paper, however new the title
+    same_abstract = alike >= 98 and len(paper.abstract or "") >= LONG_ABSTRACT
     return max(ratio, FUZZY_RATIO) if same_abstract else ratio
 
 
+def _differ_in_spelling(one: str, other: str) -> bool:
+    """Whether two titles have the same words but for letters: "Shrimps" for "Shrimp", never "without" for "with"."""
+    words, others = ([fold(word) for word in _PART_BREAK.split(title)] for title in (one, other))
+    return len(words) == len(others) and all(fuzz.ratio(a, b) >= 75 for a, b in zip(words, others, strict=True))
+
+
 def _numbers(title: str) -> list[str]:
-    words = [fold(word) for word in title.replace("-", " ").replace(":", " ").split()]
-    return [word for word in words if word in ROMAN or any(char.isdigit() for char in word)]
+    """Return what counts parts: numbers, Roman ones and single letters too ("Part I", "Part B", "Part Two")."""
+    words = [fold(word) for word in _PART_BREAK.split(title)]
+    return [
+        word
+        for word in words
+        if word in ROMAN or word in COUNTED or any(char.isdigit() for char in word) or (len(word) == 1 and word != "a")
+    ]

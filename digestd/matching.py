@@ -8,18 +8,26 @@ never also the nearly equal twin of another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from digestd.identity import Match, author_keys, first_author, match_paper, paper_ids, title_print
+from digestd.identity import (
+    STRONG_SCHEMES,
+    author_keys,
+    contradicts,
+    first_author,
+    is_plausible,
+    match_paper,
+    paper_ids,
+    title_print,
+)
 from digestd.model.paper import KnownPaper, Paper, PaperId
 from digestd.model.snapshot import Page, PaperIntent
 from digestd.records import join_records
 
 #: arXiv's announce types of papers that were announced before
 REPLACED = frozenset({"replace", "replace-cross"})
-
 
 #: page papers stand as candidates for each other; when they were first seen means nothing there
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -29,118 +37,147 @@ class _Index:
     """Papers by name, by title print and by first author."""
 
     def __init__(self, papers: Iterable[KnownPaper]) -> None:
-        self._by_name: dict[object, list[KnownPaper]] = defaultdict(list)
-        self._by_author: dict[str, list[KnownPaper]] = defaultdict(list)
+        self._papers: dict[int, KnownPaper] = {}
+        self._by_name: dict[object, set[int]] = defaultdict(set)
+        self._by_author: dict[str, set[int]] = defaultdict(set)
         for known in papers:
-            self.add(known)
+            self.put(known)
 
-    def add(self, known: KnownPaper) -> None:
+    def put(self, known: KnownPaper) -> None:
+        """Add a paper, or more names of one that is in it."""
+        self._papers[known.key] = known
         for name in {*known.ids, title_print(known.paper.title)}:
-            self._by_name[name].append(known)
+            self._by_name[name].add(known.key)
         for key in author_keys(first_author(known.paper)):
-            self._by_author[key].append(known)
+            self._by_author[key].add(known.key)
+
+    def drop(self, key: int) -> None:
+        """Forget a paper."""
+        del self._papers[key]
 
     def named(self, paper: Paper, ids: Iterable[PaperId]) -> list[KnownPaper]:
         names = (*ids, title_print(paper.title))
-        return list({known.key: known for name in names for known in self._by_name.get(name, ())}.values())
+        return self._found(key for name in names for key in self._by_name.get(name, ()))
 
     def similar(self, paper: Paper) -> list[KnownPaper]:
-        keys = author_keys(first_author(paper))
-        return list({known.key: known for key in keys for known in self._by_author.get(key, ())}.values())
+        names = author_keys(first_author(paper))
+        return self._found(key for name in names for key in self._by_author.get(name, ()))
+
+    def _found(self, keys: Iterable[int]) -> list[KnownPaper]:
+        return [self._papers[key] for key in sorted(set(keys)) if key in self._papers]
 
 
 def page_names(papers: Sequence[Paper]) -> list[tuple[PaperId, ...]]:
-    """Return the names of each paper of a page, without links that stand on several of its papers.
+    """Return the names of each paper of a page, without those that stand on several of its papers.
 
-    A feed that links every paper to its home page would otherwise make one paper of all.
+    A feed that links every paper to its home page would otherwise make one paper of all; so would the DOI of the
+    proceedings on each of its papers. Two versions of one paper on a page keep the id that they share.
     """
-    titles_of: dict[PaperId, set[str]] = defaultdict(set)
+    bearers: dict[PaperId, list[Paper]] = defaultdict(list)
     names = [paper_ids(paper) for paper in papers]
     for paper, ids in zip(papers, names, strict=True):
         for name in ids:
-            if name.scheme in {"url", "guid"}:
-                titles_of[name].add(paper.title)
-    shared = {name for name, titles in titles_of.items() if len({title_print(title) for title in titles}) > 1}
+            if name.scheme != "title":
+                bearers[name].append(paper)
+    shared = {name for name, all_ in bearers.items() if len(all_) > 1 and _names_several(name, all_)}
     return [tuple(name for name in ids if name not in shared) for ids in names] if shared else names
 
 
-def match_page(page: Page, known: Sequence[KnownPaper], *, same_source: frozenset[int]) -> list[PaperIntent]:
+def _names_several(name: PaperId, bearers: Sequence[Paper]) -> bool:
+    if name.scheme in STRONG_SCHEMES:
+        return not all(is_plausible(bearers[0], other) for other in bearers[1:])
+    return len({title_print(paper.title) for paper in bearers}) > 1
+
+
+@dataclass(slots=True)
+class _Group:
+    """Papers of a page that are one, and what they are known as."""
+
+    place: int  #: of the first of them on the page
+    paper: Paper  #: their records joined
+    ids: tuple[PaperId, ...]
+    keys: tuple[int, ...]  #: known papers, lowest first
+    counted: bool
+    twins: tuple[int, ...] = ()
+    fuzzy: int | None = None
+
+    def join(self, other: _Group) -> None:
+        self.paper = join_records(self.paper, other.paper, same_source=False)
+        self.ids = tuple(dict.fromkeys((*self.ids, *other.ids)))
+        self.keys = tuple(sorted({*self.keys, *other.keys}))
+        self.counted = self.counted or other.counted
+        self.twins = (*self.twins, other.place, *other.twins)
+
+
+def match_page(
+    page: Page, known: Sequence[KnownPaper], *, rewords: Callable[[KnownPaper, Paper], bool]
+) -> list[PaperIntent]:
     """Return what shall be written of each different paper of a page, in page order.
 
     Args:
         page: parsed.
         known: all known papers that share a name, a title print or the first author with one of the page.
-        same_source: keys of papers that the page's source showed before; its newer wording replaces the older one.
+        rewords: whether the page's wording of a known paper takes the place of the one that stands.
     """
-    index, by_key = _Index(known), {paper.key: paper for paper in known}
-    names = page_names(page.papers)
-    exact = [
-        match_paper(paper, ids, index.named(paper, ids), similar=False)
-        for paper, ids in zip(page.papers, names, strict=True)
-    ]
-    taken = {key for match in exact for key in match.keys}
-    intents: list[PaperIntent] = []
-    seen = _Index(())
-    for place, (paper, ids, found) in enumerate(zip(page.papers, names, exact, strict=True)):
-        twin = _twin(paper, ids, found, intents, seen)
-        if twin is not None:
-            intents[twin] = _with_twin(intents[twin], paper, ids, found)
-            continue
-        match = found
-        if match.key is None:
-            match = match_paper(paper, ids, [k for k in index.similar(paper) if k.key not in taken])
+    index = _Index(known)
+    groups = _groups(page, index)
+    taken = {key for group in groups for key in group.keys}
+    for group in groups:
+        if not group.keys:
+            rest = [paper for paper in index.similar(group.paper) if paper.key not in taken]
+            match = match_paper(group.paper, group.ids, rest)
+            group.keys, group.fuzzy = match.keys, match.fuzzy
             taken.update(match.keys)
-        seen.add(KnownPaper(key=len(intents), paper=paper, first_seen_at=_NEVER, ids=ids))
-        intents.append(_intent(place, paper, ids, match))
-    return [_joined(intent, by_key, same_source) for intent in intents]
+    by_key = {paper.key: paper for paper in known}
+    return [_intent(group, by_key, rewords) for group in groups]
 
 
-def _intent(index: int, paper: Paper, ids: tuple[PaperId, ...], match: Match) -> PaperIntent:
-    return PaperIntent(
-        index=index,
-        paper=paper,
-        ids=ids,
-        key=match.key,
-        merge=match.keys[1:],
-        counted=paper.announce not in REPLACED,
-        fuzzy=match.fuzzy,
-    )
+def _groups(page: Page, index: _Index) -> list[_Group]:
+    """Return the different papers of a page in page order, each with the known papers that it certainly is."""
+    groups: dict[int, _Group] = {}
+    of_key: dict[int, int] = {}  # known paper -> place of the group that is it
+    seen = _Index(())
+    for place, (paper, ids) in enumerate(zip(page.papers, page_names(page.papers), strict=True)):
+        found = match_paper(paper, ids, index.named(paper, ids), similar=False).keys
+        # a known paper without a number is one of two on the page that a registry tells apart, not both
+        holders = {key: of_key[key] for key in found if key in of_key}
+        found = tuple(key for key in found if key not in holders or not contradicts(ids, groups[holders[key]].ids))
+        twins = set(match_paper(paper, ids, seen.named(paper, ids), similar=False).keys)
+        twins |= {of_key[key] for key in found if key in of_key}
+        group = _Group(place, paper, ids, found, paper.announce not in REPLACED)
+        for one in sorted(twins, reverse=True):
+            earlier = groups.pop(one)
+            seen.drop(one)
+            earlier.join(group)
+            group = earlier
+        groups[group.place] = group
+        of_key.update(dict.fromkeys(group.keys, group.place))
+        seen.put(KnownPaper(key=group.place, paper=group.paper, first_seen_at=_NEVER, ids=group.ids))
+    return [groups[place] for place in sorted(groups)]
 
 
-def _twin(
-    paper: Paper, ids: Sequence[PaperId], match: Match, intents: Sequence[PaperIntent], seen: _Index
-) -> int | None:
-    """Return which earlier intent of the page is the same paper, None if none is."""
-    if match.keys:
-        mine = set(match.keys)
-        for place, intent in enumerate(intents):
-            if not mine.isdisjoint(intent_keys(intent)):
-                return place
-    return match_paper(paper, ids, seen.named(paper, ids), similar=False).key
-
-
-def _with_twin(intent: PaperIntent, paper: Paper, ids: Sequence[PaperId], match: Match) -> PaperIntent:
-    keys = sorted({*intent_keys(intent), *match.keys})
-    return replace(
-        intent,
-        paper=join_records(intent.paper, paper, same_source=False),
-        ids=tuple(dict.fromkeys((*intent.ids, *ids))),
-        key=keys[0] if keys else None,
-        merge=tuple(keys[1:]),
-        counted=intent.counted or paper.announce not in REPLACED,
-    )
-
-
-def _joined(intent: PaperIntent, by_key: Mapping[int, KnownPaper], same_source: frozenset[int]) -> PaperIntent:
+def _intent(
+    group: _Group, by_key: Mapping[int, KnownPaper], rewords: Callable[[KnownPaper, Paper], bool]
+) -> PaperIntent:
     """Return the intent with the record that shall stand in the history, and whether that differs from what stands."""
-    known = by_key.get(intent.key) if intent.key is not None else None
-    if known is None:
-        return replace(intent, record=replace(intent.paper, warnings=()), changed=True)
-    record = join_records(known.paper, intent.paper, same_source=known.key in same_source)
+    intent = PaperIntent(
+        index=group.place,
+        paper=group.paper,
+        ids=group.ids,
+        key=group.keys[0] if group.keys else None,
+        merge=group.keys[1:],
+        counted=group.counted,
+        fuzzy=group.fuzzy,
+        twins=tuple(sorted(group.twins)),
+    )
+    if intent.key is None:
+        return replace(intent, record=replace(group.paper, warnings=()), changed=True)
+    known = by_key[intent.key]
+    record = join_records(known.paper, group.paper, same_source=rewords(known, group.paper))
     for key in intent.merge:
         record = join_records(record, by_key[key].paper, same_source=False)
-    news = not set(intent.ids) <= set(known.ids)
-    counted = intent.counted and not known.counted
+    news = not set(group.ids) <= set(known.ids)
+    counted = group.counted and not known.counted
     return replace(intent, record=record, changed=record is not known.paper or news or counted or bool(intent.merge))
 
 

@@ -30,6 +30,11 @@ def make_slug(name: str, taken: Iterable[str] = ()) -> str:
     return found
 
 
+def name_key(name: str) -> str:
+    """Return a topic's or label's name as it is compared: case, accents, signs and spacing folded."""
+    return fold(name) or name.strip().casefold()
+
+
 def other_topics(papers: Sequence[Paper], topics: Sequence[Topic], own: str) -> list[tuple[int, str, str]]:
     """Return (index of the paper, slug, "label" or "rule") of every topic besides its page's own that a paper belongs to.
 
@@ -38,11 +43,11 @@ def other_topics(papers: Sequence[Paper], topics: Sequence[Topic], own: str) -> 
         topics: all that can be followed.
         own: slug of the page's own topic.
     """
-    by_name = {fold(topic.name): topic.slug for topic in topics if topic.slug != own}
+    by_name = {name_key(topic.name): topic.slug for topic in topics if topic.slug != own}
     ruled = [topic for topic in topics if topic.rule is not None and topic.slug != own]
     found: list[tuple[int, str, str]] = []
     for index, paper in enumerate(papers):
-        slugs = dict.fromkeys(by_name[fold(label)] for label in paper.topics if fold(label) in by_name)
+        slugs = dict.fromkeys(by_name[key] for key in map(name_key, paper.topics) if key in by_name)
         found += [(index, slug, "label") for slug in slugs]
         for topic in ruled:
             if topic.slug not in slugs and topic.rule is not None and matches(paper, topic.rule):
@@ -54,7 +59,7 @@ def matches(paper: Paper, rule: MatchRule) -> bool:
     """Return whether a paper fulfils a match rule; a rule that asks for nothing matches nothing."""
     if not (rule.any_of or rule.all_of or rule.categories or rule.authors or rule.labels):
         return False
-    text = _words(f"{paper.title} . {paper.abstract or ''}")
+    text = f"{_words(paper.title)}|{_words(paper.abstract or '')}"  # no phrase reaches from one into the other
     if rule.any_of and not any(_holds(text, phrase) for phrase in rule.any_of):
         return False
     if not all(_holds(text, phrase) for phrase in rule.all_of) or any(_holds(text, phrase) for phrase in rule.none_of):
@@ -65,7 +70,7 @@ def matches(paper: Paper, rule: MatchRule) -> bool:
         return False
     if rule.authors and not _same_people(paper.authors, rule.authors):
         return False
-    return not rule.labels or bool({fold(label) for label in paper.topics} & {fold(label) for label in rule.labels})
+    return not rule.labels or not {*map(name_key, paper.topics)}.isdisjoint(map(name_key, rule.labels))
 
 
 @lru_cache(maxsize=4096)
@@ -85,4 +90,48 @@ def _in_category(found: str, wanted: str) -> bool:
 
 
 def _same_people(authors: Sequence[str], wanted: Sequence[str]) -> bool:
-    return any(author_keys(one) & author_keys(two) for one in authors for two in wanted)
+    return any(is_same_person(one, two) for one in authors for two in wanted)
+
+
+def is_same_person(one: str, two: str) -> bool:
+    """Return whether two displayed names can be one person's.
+
+    Full names must agree in full, in either order ("Yang Xiaowen", "Xiao-Wen Yang", "Yang, Xiaowen"); only where one side has
+    nothing but initials do initials decide.
+    """
+    if _folded_words(one) == _folded_words(two):
+        return True
+    if not author_keys(one) & author_keys(two):
+        return False
+    return any(
+        family == other_family and _given_agree(given, other_given)
+        for family, given in _orders(one)
+        for other_family, other_given in _orders(two)
+    )
+
+
+def _folded_words(name: str) -> list[str]:
+    return sorted(filter(None, map(fold, name.replace(",", " ").split())))
+
+
+def _orders(name: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (family name, given names) in both readings of a name."""
+    family, comma, given = name.partition(",")
+    if comma:
+        return [(fold(family), _words_of(given))]
+    words = _words_of(name)
+    return [(words[-1], words[:-1]), (words[0], words[1:])] if words else []
+
+
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(fold, name.replace(".", " ").split())))
+
+
+def _given_agree(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    if not one or not two:
+        return one == two
+    if "".join(one) == "".join(two):
+        return True
+    # "M." stands for "Marta", and "Marta" for "Marta L."; "Xi" does not stand for "Xin"
+    pairs = list(zip(one, two, strict=False))
+    return all(a == b or (1 in (len(a), len(b)) and a[:1] == b[:1]) for a, b in pairs)

@@ -148,6 +148,7 @@ class PaperIntent:
     counted: bool = True  #: False for a paper only announced as a replacement
     fuzzy: int | None = None  #: similarity in percent where identity was a last-step guess
     record: Paper | None = None  #: what shall stand in the history: the known record and the page's, joined
+    twins: tuple[int, ...] = ()  #: other papers of the page that are this one too
 
 
 @dataclass(frozen=True, slots=True)

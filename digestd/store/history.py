@@ -12,7 +12,7 @@ from typing import Any
 
 from digestd.diff import SourceView
 from digestd.errors import NotFoundError
-from digestd.identity import author_keys, first_author, fold, text_hash, title_print
+from digestd.identity import author_keys, first_author, text_hash, title_print
 from digestd.matching import page_names
 from digestd.model.paper import KnownPaper, Paper, PaperId, Revision
 from digestd.model.snapshot import (
@@ -43,10 +43,13 @@ from digestd.store.rows import (
     to_stretch,
     to_topic,
 )
-from digestd.topics import other_topics
+from digestd.topics import name_key, other_topics
 
 #: papers with a common first author that may be nearly equal: only those published near the page's papers
 _SIMILAR_DAYS = 8
+
+#: and the newest of them, this many for each paper of the page
+_SIMILAR_PAPERS = 50
 
 #: more rows than any history has
 _ALL = 2**62
@@ -55,11 +58,6 @@ _SIGHTINGS = """SELECT ledger.position, ledger.kind AS sighted, ledger.via, ledg
   paper.* FROM ledger JOIN paper ON paper.id = ledger.paper_id JOIN topic ON topic.id = ledger.topic_id
   WHERE ledger.dup_of IS NULL"""
 _LEDGER = f"{_SIGHTINGS} AND topic.slug = :slug"
-
-
-def name_key(name: str) -> str:
-    """Return a topic's name as it is compared: case, accents, signs and spacing folded."""
-    return fold(name) or name.strip().casefold()
 
 
 class SqlHistory:
@@ -131,20 +129,21 @@ class SqlHistory:
         return known, self._source_view(slug, source, page.order, keys, also)
 
     def _candidates(self, papers: Sequence[Paper]) -> list[KnownPaper]:
-        names = list({str(name) for ids in page_names(papers) for name in ids})
+        names_of_page = page_names(papers)
+        names = list({str(name) for ids in names_of_page for name in ids})
         rows: dict[int, dict[str, Any]] = {}
         found: set[str] = set()
         for part in chunks(names):
             marks, args = placeholders("n", part)
             for row in self._engine.query(
                 f"""SELECT paper.*, paper_name.name FROM paper_name JOIN paper ON paper.id = paper_name.paper_id
-                WHERE paper_name.name IN {marks}""",  # noqa: S608 # only numbered parameters are put in
+                WHERE paper_name.name IN {marks} AND paper.merged_into IS NULL""",  # noqa: S608 # only numbered parameters are put in
                 args,
             ):
                 found.add(row["name"])
                 rows[row["id"]] = row
         self._add_by_hash(rows, "title_hash", [text_hash(title_print(paper.title)) for paper in papers])
-        self._add_similar(rows, [p for p, ids in zip(papers, page_names(papers), strict=True) if not _any(ids, found)])
+        self._add_similar(rows, [p for p, ids in zip(papers, names_of_page, strict=True) if not _any(ids, found)])
         names_of = self._names(list(rows))
         return [to_known(row, names_of.get(key, ())) for key, row in sorted(rows.items())]
 
@@ -159,19 +158,37 @@ class SqlHistory:
 
     def _add_similar(self, rows: dict[int, dict[str, Any]], unnamed: Sequence[Paper]) -> None:
         """Add papers by the same first author from about the same days, for the last step of identity."""
+        windows: dict[int, list[tuple[str, str]]] = {}
         for paper in unnamed:
             if paper.published is None or not first_author(paper):
                 continue
-            hashes = sorted(text_hash(key) for key in author_keys(first_author(paper)))
-            marks, args = placeholders("h", hashes)
-            args["since"] = iso(paper.published - timedelta(days=_SIMILAR_DAYS))
-            args["until"] = iso(paper.published + timedelta(days=_SIMILAR_DAYS))
-            for row in self._engine.query(
-                f"""SELECT * FROM paper WHERE author_hash IN {marks} AND published BETWEEN :since AND :until
-                AND merged_into IS NULL ORDER BY id DESC LIMIT 50""",  # noqa: S608 # only numbered parameters are put in
-                args,
-            ):
-                rows.setdefault(row["id"], row)
+            window = (
+                (paper.published - timedelta(days=_SIMILAR_DAYS)).isoformat(),
+                (paper.published + timedelta(days=_SIMILAR_DAYS)).isoformat(),
+            )
+            for key in author_keys(first_author(paper)):
+                windows.setdefault(text_hash(key), []).append(window)
+        near: list[int] = []
+        for part in chunks(sorted(windows)):
+            marks, args = placeholders("h", part)
+            found = self._engine.query(
+                f"""SELECT id, author_hash, published FROM paper WHERE author_hash IN {marks}
+                AND published BETWEEN :since AND :until AND merged_into IS NULL ORDER BY id DESC""",  # noqa: S608 # as above
+                args
+                | {
+                    "since": min(since for key in part for since, _ in windows[key]),
+                    "until": max(until for key in part for _, until in windows[key]),
+                },
+            )
+            near += [
+                row["id"]
+                for row in found
+                if any(since <= row["published"] <= until for since, until in windows[row["author_hash"]])
+            ][: _SIMILAR_PAPERS * len(unnamed)]
+        for part in chunks([key for key in near if key not in rows]):
+            marks, args = placeholders("k", part)
+            for row in self._engine.query(f"SELECT * FROM paper WHERE id IN {marks}", args):  # noqa: S608 # as above
+                rows[row["id"]] = row
 
     def _names(self, keys: Sequence[int]) -> dict[int, tuple[PaperId, ...]]:
         names: dict[int, list[PaperId]] = {}
@@ -228,6 +245,7 @@ class SqlHistory:
         )
         shown: set[int] = set()
         texts: set[tuple[int, int]] = set()
+        own: set[tuple[int, int]] = set()
         for part in chunks(keys):
             marks, some = placeholders("k", part)
             for row in self._engine.query(
@@ -238,8 +256,15 @@ class SqlHistory:
                 texts.add((row["paper_id"], row["text_hash"]))
                 if row["mine"]:
                     shown.add(row["paper_id"])
+                    own.add((row["paper_id"], row["text_hash"]))
         first = order is Order.FEED and not earlier
-        return SourceView(first=first, shown=frozenset(shown), texts=frozenset(texts), also=tuple(also))
+        return SourceView(
+            first=first,
+            shown=frozenset(shown),
+            texts=frozenset(texts),
+            own_texts=frozenset(own),
+            also=tuple(also),
+        )
 
     # -- recording
 
@@ -320,9 +345,10 @@ class SqlHistory:
 
     def add_baseline(self, slug: str, keys: Sequence[int], *, seen_at: datetime) -> None:
         """Sight papers as a topic's baseline; those sighted there already are passed over."""
-        for key in keys:
-            if not self._state(slug, [key]).sighted:
-                self._recorder.sight(key, slug, Kind.BASELINE, seen_at=seen_at)
+        sighted = self._state(slug, keys).sighted
+        self._recorder.sight(
+            [key for key in dict.fromkeys(keys) if key not in sighted], slug, Kind.BASELINE, seen_at=seen_at
+        )
 
     # -- the ledger
 

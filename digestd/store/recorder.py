@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from base64 import b32encode
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -18,6 +19,8 @@ from digestd.model.paper import KnownPaper, Paper, PaperId, Revision
 from digestd.model.snapshot import Kind, Order, Page, PaperIntent, Sighting, SnapshotDiff, SnapshotMeta
 from digestd.store.engine import Engine, chunks, placeholders
 from digestd.store.rows import instant, iso, maybe_instant, momentum_text, paper_text
+
+_TOLD = frozenset({Kind.NEW, Kind.NEWLY_TAGGED})
 
 
 @dataclass(slots=True)
@@ -44,8 +47,8 @@ class Recorder:
         work = self._begin(meta, page, diff)
         for intent in diff.papers:
             self._paper(work, intent)
-        for sighting in diff.sightings:
-            self._sighting(work, sighting)
+        self._names_and_texts(work, diff.papers)
+        self._sightings(work, diff.sightings)
         if page.order is Order.LISTING:
             self._list(work, self._stretches(work, diff), diff)
         for revision in diff.revisions:
@@ -99,78 +102,79 @@ class Recorder:
         if key is None:
             key = self._insert(work, intent)
         elif intent.changed:
+            self._count_all((key, *intent.merge), -1)
             for other in intent.merge:
                 self._merge(key, other)
             self._update(key, intent)
+            self._count_all((key,), 1)
         work.keys[intent.index] = key
-        if key in work.added or intent.changed:
-            self._engine.many(
-                "INSERT INTO paper_name (name, paper_id) VALUES (:name, :key) ON CONFLICT (name) DO NOTHING",
-                [{"name": str(name), "key": key} for name in intent.ids],
-            )
-        self._engine.query(
+
+    def _names_and_texts(self, work: _Work, intents: Sequence[PaperIntent]) -> None:
+        """Write all names of the page's papers and the texts that its source showed; a name that stands keeps its paper."""
+        self._engine.many(
+            "INSERT INTO paper_name (name, paper_id) VALUES (:name, :key) ON CONFLICT (name) DO NOTHING",
+            [
+                {"name": str(name), "key": work.keys[intent.index]}
+                for intent in intents
+                if intent.changed
+                for name in intent.ids
+            ],
+        )
+        self._engine.many(
             """INSERT INTO shown (paper_id, source_id, text_hash) VALUES (:key, :source, :text)
             ON CONFLICT (paper_id, source_id, text_hash) DO NOTHING""",
-            {"key": key, "source": work.source, "text": text_print(intent.paper)},
+            [
+                {"key": work.keys[intent.index], "source": work.source, "text": text_print(intent.paper)}
+                for intent in intents
+            ],
         )
 
     def _insert(self, work: _Work, intent: PaperIntent) -> int:
         record = intent.record or intent.paper
         row = _columns(record, work.meta.fetched_at) | {
-            "public_id": self._public_id(intent.ids),
             "first_seen_at": instant(work.meta.fetched_at),
             "counted": int(intent.counted),
         }
-        key: int = self._engine.query(
-            """INSERT INTO paper (public_id, title, abstract, authors, record, title_hash, author_hash, published,
-              effective_at, first_seen_at, counted)
-            VALUES (:public_id, :title, :abstract, :authors, :record, :title_hash, :author_hash, :published,
-              :effective_at, :first_seen_at, :counted) RETURNING id""",
-            row,
-        )[0]["id"]
-        work.added.add(key)
-        return key
-
-    def _public_id(self, ids: Sequence[PaperId]) -> str:
-        """Return a short permanent name, the same wherever the same paper is met first; taken ones get a longer salt."""
-        best = min(ids, key=lambda name: (name.scheme not in STRONG_SCHEMES, name.scheme != "title", str(name)))
-        for salt in range(100):
-            digest = blake2b(f"{best}|{salt or ''}".encode(), digest_size=8).digest()
-            public = b32encode(digest).decode().rstrip("=").lower()
-            if not self._engine.query("SELECT id FROM paper WHERE public_id = :public", {"public": public}):
-                return public
+        for public_id in _public_ids(intent.ids):
+            inserted = self._engine.query(
+                """INSERT INTO paper (public_id, title, abstract, authors, record, title_hash, author_hash, published,
+                  effective_at, first_seen_at, counted)
+                VALUES (:public_id, :title, :abstract, :authors, :record, :title_hash, :author_hash, :published,
+                  :effective_at, :first_seen_at, :counted) ON CONFLICT (public_id) DO NOTHING RETURNING id""",
+                row | {"public_id": public_id},
+            )
+            if inserted:
+                key: int = inserted[0]["id"]
+                work.added.add(key)
+                return key
         raise AssertionError("a hundred names taken: the hash is broken")
 
     def _update(self, key: int, intent: PaperIntent) -> None:
         record = intent.record or intent.paper
-        old = self._engine.query("SELECT first_seen_at, published, counted FROM paper WHERE id = :key", {"key": key})[0]
+        old = self._engine.query("SELECT first_seen_at, counted FROM paper WHERE id = :key", {"key": key})[0]
         first_seen_at = datetime.fromisoformat(old["first_seen_at"])
-        counted = int(intent.counted or old["counted"])
-        row = _columns(record, first_seen_at) | {"key": key, "counted": counted}
+        row = _columns(record, first_seen_at) | {"key": key, "counted": int(intent.counted or old["counted"])}
         self._engine.query(
             """UPDATE paper SET title = :title, abstract = :abstract, authors = :authors, record = :record,
               title_hash = :title_hash, author_hash = :author_hash, published = :published, effective_at = :effective_at,
               counted = :counted WHERE id = :key""",
             row,
         )
-        before = old["published"] if old["counted"] else None
-        after = row["published"] if counted else None
-        if before != after:
-            for sighted in self._topics_of(key):
-                self._count(sighted, before, -1)
-                self._count(sighted, after, 1)
 
-    def _topics_of(self, key: int) -> list[int]:
+    def _count_all(self, keys: Sequence[int], change: int) -> None:
+        """Take papers out of the days of all topics where they were sighted, or put them in as they stand now."""
+        marks, args = placeholders("k", keys)
         rows = self._engine.query(
-            "SELECT topic_id FROM ledger WHERE paper_id = :key AND topic_id IS NOT NULL AND dup_of IS NULL",
-            {"key": key},
+            f"""SELECT ledger.topic_id, paper.published FROM ledger JOIN paper ON paper.id = ledger.paper_id
+            WHERE ledger.paper_id IN {marks} AND ledger.topic_id IS NOT NULL AND ledger.dup_of IS NULL
+            AND paper.counted = 1 AND paper.published IS NOT NULL""",  # noqa: S608 # only numbered parameters are put in
+            args,
         )
-        return [row["topic_id"] for row in rows]
+        self._count_days(Counter((row["topic_id"], row["published"]) for row in rows), change)
 
     def _merge(self, key: int, other: int) -> None:
         """Make two papers one: the earlier sighting in a topic counts, the later one stands in the ledger as its double."""
         args = {"key": key, "other": other}
-        gone = self._engine.query("SELECT published, counted FROM paper WHERE id = :other", args)[0]
         doubles = self._engine.query(
             """SELECT mine.position AS one, theirs.position AS two, mine.topic_id AS topic
             FROM ledger AS mine JOIN ledger AS theirs ON theirs.topic_id = mine.topic_id
@@ -183,7 +187,6 @@ class Recorder:
                 "UPDATE ledger SET dup_of = :first WHERE position = :second", {"first": first, "second": second}
             )
             self._engine.query("UPDATE topic SET known = known - 1 WHERE id = :topic", {"topic": double["topic"]})
-            self._count(double["topic"], gone["published"] if gone["counted"] else None, -1)
         self._engine.query("UPDATE ledger SET paper_id = :key WHERE paper_id = :other", args)
         for table, column in (("listed", "topic_id"), ("paper_label", "label")):
             self._engine.query(
@@ -201,10 +204,13 @@ class Recorder:
         self._engine.query("DELETE FROM unparsed WHERE paper_id = :other", args)
         self._engine.query("UPDATE paper_name SET paper_id = :key WHERE paper_id = :other", args)
         self._engine.query("UPDATE paper SET merged_into = :key WHERE id = :other", args)
+        gone = self._engine.query("SELECT first_seen_at, revised_at, counted FROM paper WHERE id = :other", args)[0]
         self._engine.query(
-            """UPDATE paper SET first_seen_at = (SELECT first_seen_at FROM paper WHERE id = :other)
-            WHERE id = :key AND first_seen_at > (SELECT first_seen_at FROM paper WHERE id = :other)""",
-            args,
+            """UPDATE paper SET
+              first_seen_at = CASE WHEN first_seen_at > :first_seen_at THEN :first_seen_at ELSE first_seen_at END,
+              revised_at = CASE WHEN COALESCE(revised_at, '') < :revised_at THEN :revised_at ELSE revised_at END,
+              counted = CASE WHEN counted < :counted THEN :counted ELSE counted END WHERE id = :key""",
+            {"key": key} | gone,
         )
 
     # -- coverage
@@ -239,71 +245,92 @@ class Recorder:
 
     def _list(self, work: _Work, stretch: int | None, diff: SnapshotDiff) -> None:
         """Write which stretch holds each paper, and count those that the listing gained since its first total."""
-        topic, since = work.topics[work.meta.slug], 0
-        start = iso(diff.start)
-        for intent in diff.papers:
-            row = {"topic": topic, "paper": work.keys[intent.index], "stretch": stretch}
-            added = self._engine.query(
-                """INSERT INTO listed (topic_id, paper_id, stretch_id) VALUES (:topic, :paper, :stretch)
-                ON CONFLICT (paper_id, topic_id) DO NOTHING RETURNING paper_id""",
-                row,
-            )
-            if not added and stretch is not None:
-                self._engine.query(
-                    """UPDATE listed SET stretch_id = :stretch WHERE topic_id = :topic AND paper_id = :paper
-                    AND COALESCE(stretch_id, 0) <> :stretch""",
-                    row,
-                )
-            since += bool(added) and self._is_gain(topic, work.keys[intent.index], start)
+        topic = work.topics[work.meta.slug]
+        keys = [work.keys[intent.index] for intent in diff.papers]
+        known = self._listed(topic, keys)
+        self._engine.many(
+            """INSERT INTO listed (topic_id, paper_id, stretch_id) VALUES (:topic, :paper, :stretch)
+            ON CONFLICT (paper_id, topic_id) DO UPDATE SET stretch_id = COALESCE(excluded.stretch_id, listed.stretch_id)""",
+            [{"topic": topic, "paper": key, "stretch": stretch} for key in keys],
+        )
         self._engine.query(
             "UPDATE topic SET listed_since = listed_since + :since WHERE id = :topic AND first_total IS NOT NULL",
-            {"since": since, "topic": topic},
+            {"since": self._gains(topic, [key for key in keys if key not in known], iso(diff.start)), "topic": topic},
         )
 
-    def _is_gain(self, topic: int, key: int, start: str | None) -> bool:
-        rows = self._engine.query(
-            """SELECT ledger.kind, paper.published FROM ledger JOIN paper ON paper.id = ledger.paper_id
-            WHERE ledger.topic_id = :topic AND ledger.paper_id = :paper AND ledger.dup_of IS NULL""",
-            {"topic": topic, "paper": key},
-        )
-        if not rows:
-            return False
-        if rows[0]["kind"] == Kind.BASELINE:
-            return bool(start and rows[0]["published"] and rows[0]["published"] > start)
-        return rows[0]["kind"] in {Kind.NEW, Kind.NEWLY_TAGGED}
+    def _listed(self, topic: int, keys: Sequence[int]) -> set[int]:
+        found: set[int] = set()
+        for part in chunks(keys):
+            marks, args = placeholders("k", part)
+            rows = self._engine.query(
+                f"SELECT paper_id FROM listed WHERE topic_id = :topic AND paper_id IN {marks}",  # noqa: S608 # as above
+                args | {"topic": topic},
+            )
+            found |= {row["paper_id"] for row in rows}
+        return found
+
+    def _gains(self, topic: int, keys: Sequence[int], start: str | None) -> int:
+        """Return how many papers that the listing shows for the first time were not there when the topic began."""
+        gains = 0
+        for part in chunks(keys):
+            marks, args = placeholders("k", part)
+            rows = self._engine.query(
+                f"""SELECT ledger.kind, paper.published FROM ledger JOIN paper ON paper.id = ledger.paper_id
+                WHERE ledger.topic_id = :topic AND ledger.paper_id IN {marks} AND ledger.dup_of IS NULL""",  # noqa: S608 # as above
+                args | {"topic": topic},
+            )
+            for row in rows:
+                later = bool(start and row["published"] and row["published"] > start)
+                gains += row["kind"] in _TOLD or (row["kind"] == Kind.BASELINE and later)
+        return gains
 
     # -- the ledger
 
-    def _sighting(self, work: _Work, sighting: Sighting) -> None:
-        self._add_sighting(
-            {
-                "kind": str(sighting.kind),
-                "topic": work.topics[sighting.topic],
-                "paper": work.keys[sighting.index],
-                "snapshot": work.snapshot,
-                "via": sighting.via,
-                "cross_listed": int(sighting.cross_listed),
-            },
+    def _sightings(self, work: _Work, sightings: Sequence[Sighting]) -> None:
+        self._add_sightings(
+            [
+                {
+                    "kind": str(sighting.kind),
+                    "topic": work.topics[sighting.topic],
+                    "paper": work.keys[sighting.index],
+                    "snapshot": work.snapshot,
+                    "via": sighting.via,
+                    "cross_listed": int(sighting.cross_listed),
+                }
+                for sighting in sightings
+            ],
             work.meta.fetched_at,
         )
 
-    def _add_sighting(self, row: dict[str, Any], seen_at: datetime) -> None:
-        self._engine.query(
+    def _add_sightings(self, rows: Sequence[dict[str, Any]], seen_at: datetime) -> None:
+        self._engine.many(
             """INSERT INTO ledger (kind, topic_id, paper_id, snapshot_id, via, cross_listed, seen_at)
             VALUES (:kind, :topic, :paper, :snapshot, :via, :cross_listed, :seen_at)""",
-            row | {"seen_at": instant(seen_at)},
+            [row | {"seen_at": instant(seen_at)} for row in rows],
         )
-        self._engine.query("UPDATE topic SET known = known + 1 WHERE id = :topic", {"topic": row["topic"]})
-        paper = self._engine.query("SELECT published, counted FROM paper WHERE id = :key", {"key": row["paper"]})[0]
-        self._count(row["topic"], paper["published"] if paper["counted"] else None, 1)
+        self._engine.many(
+            "UPDATE topic SET known = known + :papers WHERE id = :topic",
+            [{"topic": topic, "papers": papers} for topic, papers in Counter(row["topic"] for row in rows).items()],
+        )
+        day_of: dict[int, str] = {}
+        for part in chunks(sorted({row["paper"] for row in rows})):
+            marks, args = placeholders("k", part)
+            found = self._engine.query(
+                f"""SELECT id, published FROM paper
+                WHERE id IN {marks} AND counted = 1 AND published IS NOT NULL""",  # noqa: S608 # as above
+                args,
+            )
+            day_of |= {row["id"]: row["published"] for row in found}
+        self._count_days(
+            Counter((row["topic"], day_of[row["paper"]]) for row in rows if row["paper"] in day_of), change=1
+        )
 
-    def _count(self, topic: int, day: str | None, change: int) -> None:
-        if day is None:
-            return
-        self._engine.query(
+    def _count_days(self, papers: Mapping[tuple[int, str], int], change: int) -> None:
+        """Add papers, times ``change``, to the days of topics."""
+        self._engine.many(
             """INSERT INTO topic_day (topic_id, day, papers) VALUES (:topic, :day, :change)
             ON CONFLICT (topic_id, day) DO UPDATE SET papers = topic_day.papers + excluded.papers""",
-            {"topic": topic, "day": day, "change": change},
+            [{"topic": topic, "day": day, "change": change * count} for (topic, day), count in papers.items()],
         )
 
     def _revision(self, work: _Work, revision: Revision) -> None:
@@ -334,54 +361,68 @@ class Recorder:
             "UPDATE paper SET record = :record WHERE id = :key", {"record": paper_text(record), "key": key}
         )
         self._engine.query("DELETE FROM unparsed WHERE paper_id = :key", {"key": key})
-        self._add_labels(key, record.topics)
+        self._add_labels([(key, label) for label in record.topics])
         for slug, kind in topics.items():
-            self.sight(key, slug, kind, seen_at=seen_at)
+            self.sight([key], slug, kind, seen_at=seen_at)
 
-    def sight(self, key: int, slug: str, kind: Kind, *, seen_at: datetime) -> None:
-        """Write one sighting that no snapshot made: by a label read late, or as a topic's baseline."""
+    def sight(self, keys: Sequence[int], slug: str, kind: Kind, *, seen_at: datetime) -> None:
+        """Write sightings that no snapshot made: by a label read late, or as a topic's baseline."""
         topic = self._engine.query("SELECT id FROM topic WHERE slug = :slug", {"slug": slug})[0]["id"]
-        self._add_sighting(
-            {"kind": str(kind), "topic": topic, "paper": key, "snapshot": None, "via": "label", "cross_listed": 0},
+        self._add_sightings(
+            [
+                {"kind": str(kind), "topic": topic, "paper": key, "snapshot": None, "via": "label", "cross_listed": 0}
+                for key in keys
+            ],
             seen_at,
         )
 
-    def _add_labels(self, key: int, labels: Sequence[str]) -> None:
-        for label in labels:
-            if self._engine.query(
-                """INSERT INTO paper_label (label, paper_id) VALUES (:label, :key)
-                ON CONFLICT (label, paper_id) DO NOTHING RETURNING paper_id""",
-                {"label": label, "key": key},
-            ):
-                self._engine.query(
-                    """INSERT INTO label (name, seen) VALUES (:label, 1)
-                    ON CONFLICT (name) DO UPDATE SET seen = label.seen + 1""",
-                    {"label": label},
-                )
+    def _add_labels(self, pairs: Sequence[tuple[int, str]]) -> None:
+        """Give papers (key, label) pairs; those that they have already are passed over."""
+        known: set[tuple[int, str]] = set()
+        for part in chunks(sorted({key for key, _ in pairs})):
+            marks, args = placeholders("k", part)
+            rows = self._engine.query(
+                f"SELECT paper_id, label FROM paper_label WHERE paper_id IN {marks}",  # noqa: S608 # as above
+                args,
+            )
+            known |= {(row["paper_id"], row["label"]) for row in rows}
+        added = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        self._engine.many(
+            "INSERT INTO paper_label (label, paper_id) VALUES (:label, :key)",
+            [{"label": label, "key": key} for key, label in added],
+        )
+        self._engine.many(
+            """INSERT INTO label (name, seen) VALUES (:label, :seen)
+            ON CONFLICT (name) DO UPDATE SET seen = label.seen + excluded.seen""",
+            [{"label": label, "seen": seen} for label, seen in Counter(label for _, label in added).items()],
+        )
 
     def _labels(self, work: _Work, intents: Sequence[PaperIntent]) -> None:
         topic = work.topics[work.meta.slug]
-        for intent in intents:
-            if not intent.changed:
-                continue
-            key, record = work.keys[intent.index], intent.record or intent.paper
-            self._add_labels(key, record.topics)
-            if record.topics_unparsed:
-                self._engine.query(
-                    """INSERT INTO unparsed (paper_id, topic_id, run) VALUES (:key, :topic, :run)
-                    ON CONFLICT (paper_id) DO UPDATE SET run = excluded.run""",
-                    {"key": key, "topic": topic, "run": record.topics_unparsed},
-                )
-            else:
-                self._engine.query("DELETE FROM unparsed WHERE paper_id = :key", {"key": key})
+        records = {work.keys[one.index]: one.record or one.paper for one in intents if one.changed}
+        self._add_labels([(key, label) for key, record in records.items() for label in record.topics])
+        self._engine.many(
+            """INSERT INTO unparsed (paper_id, topic_id, run) VALUES (:key, :topic, :run)
+            ON CONFLICT (paper_id) DO UPDATE SET run = excluded.run""",
+            [
+                {"key": key, "topic": topic, "run": record.topics_unparsed}
+                for key, record in records.items()
+                if record.topics_unparsed
+            ],
+        )
+        self._engine.many(
+            "DELETE FROM unparsed WHERE paper_id = :key",
+            [{"key": key} for key, record in records.items() if not record.topics_unparsed and key not in work.added],
+        )
 
     def _topic(self, work: _Work, page: Page, diff: SnapshotDiff) -> None:
         topic = work.topics[work.meta.slug]
         fetched_at = instant(work.meta.fetched_at)
         args: dict[str, Any] = {"topic": topic, "at": fetched_at, "gloss": page.gloss}
         self._engine.query(
-            "UPDATE topic SET started = 1, start = :start, gloss = COALESCE(gloss, :gloss) WHERE id = :topic",
-            {"start": iso(diff.start), "topic": topic, "gloss": page.gloss},
+            """UPDATE topic SET started = CASE WHEN started < :started THEN :started ELSE started END, start = :start,
+              gloss = COALESCE(gloss, :gloss) WHERE id = :topic""",
+            {"started": int(diff.first), "start": iso(diff.start), "topic": topic, "gloss": page.gloss},
         )
         if page.momentum is not None:
             self._engine.query(
@@ -400,6 +441,14 @@ class Recorder:
                     "UPDATE topic SET first_total = :total, listed_since = 0 WHERE id = :topic AND first_total IS NULL",
                     args | {"total": page.total_papers},
                 )
+
+
+def _public_ids(ids: Sequence[PaperId]) -> Iterator[str]:
+    """Yield short permanent names, the same wherever the same paper is met first; the next one where one is taken."""
+    best = min(ids, key=lambda name: (name.scheme not in STRONG_SCHEMES, name.scheme != "title", str(name)))
+    for salt in range(100):
+        digest = blake2b(f"{best}|{salt or ''}".encode(), digest_size=8).digest()
+        yield b32encode(digest).decode().rstrip("=").lower()
 
 
 def _columns(record: Paper, first_seen_at: datetime) -> dict[str, Any]:
