@@ -69,6 +69,13 @@ def test_read_date_by_another_reader() -> None:
     assert read_date("0000", SEEN, fallback=other).day is None
 
 
+def test_read_date_a_little_ahead() -> None:
+    """Two days ahead a clock or a zone may be wrong; a second more, and the date is none."""
+    assert FeedDate(date(2026, 10, 23)) == read_date("2026-10-23", SEEN)
+    assert date(2026, 10, 23) == read_date("Fri, 23 Oct 2026 16:00:00 GMT", SEEN).day
+    assert read_date("Fri, 23 Oct 2026 16:00:01 GMT", SEEN).day is None
+
+
 def test_read_date_without_time_of_fetching() -> None:
     """Where nobody knows when the document was fetched, no date is too far ahead."""
     assert FeedDate(date(2031, 1, 15)) == read_date("2031-01-15", None)
