@@ -5,7 +5,7 @@ All calls of the store are synchronous and belong to one thread a store; see CON
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import Protocol
@@ -25,7 +25,6 @@ from digestd.model.delivery import (
 from digestd.model.paper import KnownPaper, Revision
 from digestd.model.snapshot import (
     Coverage,
-    Document,
     Kind,
     Known,
     LedgerRow,
@@ -34,6 +33,7 @@ from digestd.model.snapshot import (
     SnapshotMeta,
     StatedMomentum,
 )
+from digestd.model.source import FetchOutcome, FetchState, Poll, SourceSpec
 from digestd.model.subscription import Reader, SlotRecord, Subscription
 from digestd.model.topic import Topic, Vocabulary
 
@@ -48,10 +48,34 @@ class Clock(Protocol):
 class Source(Protocol):
     """Where documents come from."""
 
-    name: str
+    @property
+    def spec(self) -> SourceSpec:
+        """What the operator configured."""
 
-    def poll(self) -> Iterator[Document]:
-        """Yield documents that were not handed out before, oldest first; FetchError if the source can't be read."""
+    @property
+    def in_batches(self) -> bool:
+        """Whether one look may leave some for the next: once all outcomes are settled, ask again until nothing comes."""
+
+    async def collect(self, state: FetchState | None, *, now: datetime, draw: float) -> tuple[FetchOutcome, ...]:
+        """Ask once and return what came of it, oldest first; empty if there is nothing to read.
+
+        Nothing that the world does is raised. The caller keeps ``outcome.state`` only after the document was recorded.
+        """
+
+    def walk(
+        self, first: FetchOutcome, *, now: datetime, reaches_known: Callable[[FetchOutcome], Awaitable[bool]]
+    ) -> AsyncIterator[FetchOutcome]:
+        """Yield the listing's further pages until one of them, or the first, reaches what is known; at most one that failed."""
+
+    def retry(self, *, now: datetime) -> tuple[FetchOutcome, ...]:
+        """Return what was put aside because it could not be read, oldest first, as ``collect`` does; to be settled too."""
+
+    def settle(self, outcome: FetchOutcome, problem: str | None, *, now: datetime) -> None:
+        """Take note that the outcome's document was recorded (problem None) or why it was not; a second call does nothing.
+
+        Raises:
+            FetchError: a file could not be put away; it stays and will come again, which changes nothing.
+        """
 
 
 class History(Protocol):
@@ -315,6 +339,22 @@ class Outbox(Protocol):
         """
 
 
+class Sources(Protocol):
+    """Watched sources between polls. Write calls join the open transaction."""
+
+    def state(self, name: str) -> FetchState | None:
+        """Return what is kept of a source; None if it was never polled."""
+
+    def put_state(self, name: str, state: FetchState, *, now: datetime) -> None:
+        """Keep the state of a source in place of what was kept before."""
+
+    def add_poll(self, name: str, poll: Poll) -> None:
+        """Add a poll; of those that brought a page and of those that did not, some fifty latest ones each are kept."""
+
+    def polls(self, name: str) -> Sequence[Poll]:
+        """Return the polls kept of a source, in the order in which they were added."""
+
+
 class Store(Protocol):
     """A history file with everything in it."""
 
@@ -329,6 +369,10 @@ class Store(Protocol):
     @property
     def outbox(self) -> Outbox:
         """Deliveries."""
+
+    @property
+    def sources(self) -> Sources:
+        """Watched sources."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""

@@ -84,6 +84,7 @@ class FetchState:
     next_try_at: datetime | None = None  #: None: at once
     gone: bool = False  #: 410 was answered: not asked again until ``location`` changes
     last_error: str | None = None
+    walk_open: bool = False  #: the last walk down the listing broke off above what was known, and is to be made again
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,9 @@ class Poll:
     gaps: tuple[Gap, ...] = ()  #: holes of the topic's listing after this page
     unreadable: bool = False  #: a document arrived and could not be read: error page, damaged, cut
     unknown_format: bool = False  #: a document arrived that no parser knows
+    topic: str | None = None  #: slug of the topic that the page was recorded in
+    body: str | None = None  #: hash of the document's bytes; the same bytes need not be read again
+    ttl_s: int | None = None  #: how long the page asks not to be read again
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from digestd.errors import ConfigError
 from digestd.store.engine import Engine
 from digestd.store.history import SqlHistory
 from digestd.store.outbox import SqlOutbox
+from digestd.store.sources import SqlSources
 from digestd.store.sqlite import SQLiteEngine
 from digestd.store.subscriptions import SqlSubscriptions
 
@@ -21,6 +22,7 @@ class SqlStore:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._history = SqlHistory(engine)
+        self._sources = SqlSources(engine)
         self._subscriptions = SqlSubscriptions(engine)
         self._outbox = SqlOutbox(engine)
 
@@ -38,6 +40,11 @@ class SqlStore:
     def outbox(self) -> SqlOutbox:
         """Deliveries."""
         return self._outbox
+
+    @property
+    def sources(self) -> SqlSources:
+        """Watched sources."""
+        return self._sources
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""

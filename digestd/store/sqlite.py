@@ -17,7 +17,7 @@ from typing import Any
 from sqlite_utils import Database
 
 from digestd.errors import AlreadyExistsError, SchemaVersionError, StoreBusyError, StoreError
-from digestd.store import schema_followers  # noqa: F401 # importing it registers its migration
+from digestd.store import schema_followers, schema_sources  # noqa: F401 # importing them registers their migrations
 from digestd.store.engine import Row
 from digestd.store.schema import MIGRATIONS
 
