@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from digestd.model.snapshot import Coverage, Gap
-from digestd.phrases import count_noun, day
+from digestd.phrases import count_noun, day, join_words
 
 #: Gaps that a line names; older ones are only counted.
 _NAMED = 2
@@ -24,7 +24,8 @@ def coverage_line(coverage: Coverage, since: date | None = None) -> str:
 
     Returns:
         "complete since Sep 3"; "90 of 354 papers known; nothing seen between Jun 6 and Sep 11"; "2 papers are missing"
-        is added where it is so; "" where nothing at all is known. No full stop, lower case.
+        is added where it is so; "papers of Sep 11 may be missing" where two stretches touch on a day;
+        "" where nothing at all is known. No full stop, lower case.
     """
     if not coverage.stretches:
         if not coverage.known:
@@ -32,12 +33,17 @@ def coverage_line(coverage: Coverage, since: date | None = None) -> str:
         return "; ".join(part for part in (f"{_known(coverage)}, gaps can't be ruled out", _missing(coverage)) if part)
     gaps = [gap for gap in coverage.gaps if since is None or gap.until >= since]
     reference = coverage.stretches[0].until
+    seams = [gap for gap in gaps if gap.since >= gap.until]
+    holes = [gap for gap in gaps if gap.since < gap.until]
+    newest = coverage.stretches[0]
     if gaps:
-        parts = [_known(coverage), f"nothing seen {_gaps(gaps, reference)}"]
+        parts = [_known(coverage), f"nothing seen {_gaps(holes, reference)}" if holes else "", _seams(seams, reference)]
+    elif coverage.total and coverage.known >= coverage.total and not coverage.missing:
+        parts = [f"all {count_noun(coverage.total)} known" if coverage.total > 1 else "the only paper is known"]
+    elif newest.since == newest.until:
+        parts = [_known(coverage)]  # a single day was shown in part: no day is complete
     elif coverage.missing:
         parts = [f"no gap since {_whole_from(coverage, reference)}"]
-    elif coverage.total and coverage.known >= coverage.total:
-        parts = [f"all {count_noun(coverage.total)} known" if coverage.total > 1 else "the only paper is known"]
     else:
         parts = [f"complete since {_whole_from(coverage, reference)}"]
     parts.append(_missing(coverage))
@@ -72,6 +78,16 @@ def _gaps(gaps: Sequence[Gap], reference: date) -> str:
     if older > 0:
         words.append(f"in {count_noun(older, 'older stretch', 'older stretches')}")
     return ", nor ".join(words)
+
+
+def _seams(gaps: Sequence[Gap], reference: date) -> str:
+    """Return "papers of Sep 11 may be missing": two stretches that touch on a day may or may not show all of it."""
+    days = [day(gap.until, beside=reference) for gap in gaps[:_NAMED]]
+    if not days:
+        return ""
+    older = len(gaps) - len(days)
+    more = f" and {count_noun(older, 'older day')}" if older > 0 else ""
+    return f"papers of {join_words(days) if not more else ', '.join(days)}{more} may be missing"
 
 
 def _between(gap: Gap, reference: date) -> str:

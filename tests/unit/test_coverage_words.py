@@ -41,7 +41,17 @@ WINTER = Stretch(date(2025, 11, 7), date(2025, 12, 17))
         ),
         (Coverage((AUTUMN, WINTER), 60, 50), None, "60 papers known; nothing seen between Dec 17, 2025 and Sep 11"),
         (Coverage((WINTER,), 5, 9), None, "complete since Nov 8"),
-        (Coverage((Stretch(date(2026, 9, 3), date(2026, 9, 3)),), 5, 9), None, "complete since Sep 3"),
+        (Coverage((Stretch(date(2026, 9, 3), date(2026, 9, 3)),), 5, 9), None, "5 of 9 papers known"),
+        (
+            Coverage((Stretch(date(2026, 9, 3), date(2026, 9, 9)), Stretch(date(2026, 9, 1), date(2026, 9, 3))), 8, 9),
+            None,
+            "8 of 9 papers known; papers of Sep 3 may be missing",
+        ),
+        (
+            Coverage((AUTUMN, Stretch(date(2026, 9, 1), AUTUMN.since), SPRING), 8, 9),
+            None,
+            "8 of 9 papers known; nothing seen between Jun 6 and Sep 1; papers of Sep 11 may be missing",
+        ),
         (Coverage((AUTUMN,), 30, 354, missing=2), None, "no gap since Sep 12; 2 papers are missing"),
         (Coverage((AUTUMN,), 30, 354, missing=1), None, "no gap since Sep 12; 1 paper is missing"),
         (
