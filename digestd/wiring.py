@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.model.subscription import Subscription
     from digestd.model.topic import Topic, Vocabulary
     from digestd.ports import Channel, Clock
+    from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
 
 log = logging.getLogger(__name__)
@@ -264,6 +265,32 @@ class App:
         if mail.channel not in CHANNELS:
             raise ConfigError(f"mail.channel: expected one of {', '.join(CHANNELS)}, found '{mail.channel}'")
         return CHANNELS[mail.channel](self.channel_settings)
+
+    @cached_property
+    def channel_settings(self) -> ChannelSettings:
+        """What the channels need to know."""
+        from digestd.send.settings import ChannelSettings, Deadlines, Limits, LmtpSettings, SmtpSettings, TlsMode
+
+        mail = self.settings.mail
+        deadlines, limits = Deadlines(command_s=mail.timeout_s), Limits(connections=mail.connections)
+        if mail.channel == "lmtp":
+            lmtp = LmtpSettings(host=mail.host, deadlines=deadlines, limits=limits)
+            lmtp = replace(lmtp, port=mail.port) if mail.port is not None else lmtp
+            return ChannelSettings(lmtp=lmtp, folder=mail.folder)
+        if mail.channel != "smtp":
+            return ChannelSettings(folder=mail.folder)
+        smtp = SmtpSettings(
+            host=mail.host,
+            port=mail.port,
+            mode=TlsMode(mail.mode),
+            username=mail.username,
+            password=mail.password.get_secret_value() if mail.password is not None else "",
+            ca_file=mail.ca_file,
+            helo_name=mail.from_address.rpartition("@")[2],
+            deadlines=deadlines,
+            limits=limits,
+        )
+        return ChannelSettings(smtp=smtp, folder=mail.folder)
 
     @cached_property
     def deliver_options(self) -> DeliverOptions:

@@ -35,6 +35,7 @@ class Shared:
     db: str | None = None
     config: Path | None = None
     now: datetime | None = None
+    at_once: bool = False  #: ``--now`` was given without an instant
     log_level: str | None = None
     log_format: str | None = None
 
@@ -53,6 +54,11 @@ class Shared:
             app.close()
 
 
+#: what click puts in for an option without its value
+_BARE = "at once"
+_AT_ONCE = datetime.max.replace(tzinfo=UTC)
+
+
 class Instant(click.ParamType[datetime]):
     """An RFC 3339 instant or a date; without a zone it is UTC."""
 
@@ -62,6 +68,8 @@ class Instant(click.ParamType[datetime]):
         """Return the instant."""
         if isinstance(value, datetime):
             return value
+        if value == _BARE:
+            return _AT_ONCE
         try:
             found = datetime.fromisoformat(str(value).strip())
         except ValueError:
@@ -72,7 +80,14 @@ class Instant(click.ParamType[datetime]):
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("--db", metavar="PATH", help="File of the history.  [default: from the settings]"),
     click.option("--config", type=click.Path(path_type=Path), metavar="PATH", help="Settings file (TOML)."),
-    click.option("--now", type=Instant(), metavar="INSTANT", help="Take this instant for now, for runs to repeat."),
+    click.option(
+        "--now",
+        type=Instant(),
+        is_flag=False,
+        flag_value=_BARE,
+        metavar="[INSTANT]",
+        help="Take this instant for now, for runs to repeat.",
+    ),  # fmt: skip
     click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much is logged."),
     click.option("--log-format", type=click.Choice(["auto", "text", "json"]), help="How log lines look."),
 )
@@ -85,6 +100,8 @@ def shared_options(function: Callable[..., R]) -> Callable[..., R]:
     @click.pass_context
     def wrapper(ctx: click.Context, *args: Any, **given: Any) -> R:
         own = {name: given.pop(name) for name in ("db", "config", "now", "log_level", "log_format")}
+        if own["now"] == _AT_ONCE:
+            own |= {"now": None, "at_once": True}
         before = ctx.parent.obj if ctx.parent is not None and isinstance(ctx.parent.obj, Shared) else Shared()
         ctx.obj = replace(before, **{name: value for name, value in own.items() if value is not None})
         return function(ctx.obj, *args, **given)

@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
 
 @click.command("digest")
-@click.option("--due", "mode", flag_value="due", default=True, help="Those whose time has come.  [default]")
-@click.option("--now", "mode", flag_value="all", help="All readers, whatever their schedule says.")
+@click.option("--due", is_flag=True, help="Those whose time has come.  [default]")
 @click.option("--for", "address", metavar="ADDRESS", help="This reader, whatever the schedule says.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be made.")
 @json_option
 @shared_options
-def command(shared: Shared, mode: str, address: str | None, dry_run: bool, as_json: bool) -> int:
-    """Make the digests that are due and put them into the outbox; 'digestd deliver' sends them."""
+def command(shared: Shared, due: bool, address: str | None, dry_run: bool, as_json: bool) -> int:
+    """Make the digests that are due and put them into the outbox; 'digestd deliver' sends them.
+
+    With --now, without an instant, those of all readers, whatever their schedule says.
+    """
+    if (due, shared.at_once, address is not None).count(True) > 1:
+        raise click.UsageError("expected one of --due, --now and --for")
     with shared.app() as app:
-        served = _serve(app, mode, address, dry_run=dry_run)
+        served = _serve(app, address, at_once=shared.at_once, dry_run=dry_run)
         rows = [_row(one) for one in served if one.made is not None or one.error]
     if as_json:
         say_json_list(rows)
@@ -34,13 +38,13 @@ def command(shared: Shared, mode: str, address: str | None, dry_run: bool, as_js
     return 1 if any(one.error for one in served) else 0
 
 
-def _serve(app: App, mode: str, address: str | None, *, dry_run: bool) -> list[Served]:
+def _serve(app: App, address: str | None, *, at_once: bool, dry_run: bool) -> list[Served]:
     from digestd.flows.digest import dry_runs, make_due, make_now
 
     kitchen = app.kitchen
     if address is not None:
         chosen = app.subscriptions_of(address)
-    elif mode == "all":
+    elif at_once:
         chosen = list(app.store.subscriptions.subscriptions(active_only=True))
     elif dry_run:
         return dry_runs(kitchen, None, now=app.now)
