@@ -87,7 +87,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         flag_value=_BARE,
         metavar="[INSTANT]",
         help="Take this instant for now, for runs to repeat.",
-    ),  # fmt: skip
+    ),
     click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much is logged."),
     click.option("--log-format", type=click.Choice(["auto", "text", "json"]), help="How log lines look."),
 )
