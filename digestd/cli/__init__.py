@@ -117,7 +117,9 @@ def _hint(error: DigestdError) -> str:
             return "install the newer digestd again, or use another --db"
         case StoreBusyError():
             return "try again in a moment"
-        case NotFoundError():
+        case NotFoundError() if str(error).startswith("topic"):
             return "'digestd topics' lists what there is"
+        case NotFoundError() if str(error).startswith("reader"):
+            return "'digestd subscribers' lists who there is"
         case _:
             return ""
