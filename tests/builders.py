@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
+from digestd.model.delivery import DigestRecord, Envelope, Message, ToldItem
 from digestd.model.digest import DigestOptions, DigestRequest, NewsItem, TopicNews
 from digestd.model.feed import Feed, FeedEntry, FeedPaper, FeedSite
 from digestd.model.paper import KnownPaper, Paper, PaperId
 from digestd.model.snapshot import Document, Kind, Order, Page
+from digestd.model.subscription import Reader, Subscription
 from digestd.model.topic import Topic
 
 NOW = datetime(2026, 9, 30, 6, 0, tzinfo=UTC)
@@ -103,3 +105,56 @@ def make_request(
         options=options or DigestOptions(),
         **fields,  # type: ignore[arg-type]  # any field of DigestRequest
     )
+
+
+def make_message(number: int = 1, *, size: int = 600, **fields: object) -> Message:
+    """Return a mail with everything ordinary but what is named; its id has the number, its body about this many octets."""
+    head = f"From: digest@example.org\r\nMessage-ID: <{number}@example.org>\r\nSubject: Reefs\r\n\r\n"
+    line = "x" * 900 + "\r\n"
+    body = head + f"Message {number}.\r\n.\r\n..two dots\r\n" + line * (size // len(line)) + "y" * (size % 900) + "\r\n"
+    given: dict[str, object] = {
+        "recipient": "ana@example.net",
+        "sender": "digest@example.org",
+        "message_id": f"<{number}@example.org>",
+        "body": body.encode(),
+    }
+    return Message(**given | fields)  # type: ignore[arg-type]  # any field of Message
+
+
+def make_reader(address: str = "ana@reef.example", **fields: object) -> Reader:
+    """Return a reader with this address."""
+    return Reader(address, **{"envelope": address, **fields})  # type: ignore[arg-type]  # any field of Reader
+
+
+def make_subscription(reader: Reader | None = None, **fields: object) -> Subscription:
+    """Return a subscription to Reef Sound, every Monday, with everything ordinary but what is named."""
+    given: dict[str, object] = {"topics": ("reef-sound",)}
+    return Subscription(reader or make_reader(), **given | fields)  # type: ignore[arg-type]  # any field of Subscription
+
+
+def make_record(
+    subscription: int, key: str = "a1|2026-09-28T07:30", items: Sequence[ToldItem] = (), **fields: object
+) -> DigestRecord:
+    """Return the record of a digest for one subscription."""
+    given: dict[str, object] = {
+        "after": 0,
+        "upto": 9,
+        "since": "2026-09-21",
+        "until": "2026-09-27",
+        "subject": "Reef Sound: 2 new",
+        "made_at": NOW,
+    }
+    return DigestRecord(key, subscription, items=tuple(items), **given | fields)  # type: ignore[arg-type]  # any field
+
+
+def make_envelope(reader: int, content: str, digest_key: str = "a1|2026-09-28T07:30", **fields: object) -> Envelope:
+    """Return an envelope for a digest that is due now."""
+    given: dict[str, object] = {
+        "kind": "digest",
+        "recipient": "ana@reef.example",
+        "sender": "bounce+7@papers.example",
+        "message_id": f"<{digest_key.replace('|', '.').replace(':', '')}.{reader}@papers.example>",
+        "fields": '{"name": "Ana"}',
+        "next_at": NOW,
+    }
+    return Envelope(digest_key=digest_key, reader=reader, content=content, **given | fields)  # type: ignore[arg-type]

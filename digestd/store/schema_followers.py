@@ -21,8 +21,9 @@ CREATE TABLE subscription (
   followed_from TEXT NOT NULL           -- ledger position of each topic after which its news is told
 );
 CREATE INDEX subscription_reader ON subscription (reader_id);
-CREATE INDEX subscription_due ON subscription (next_due_at, id) WHERE state = 'active' AND next_due_at IS NOT NULL;
-CREATE INDEX subscription_waiting ON subscription (told_upto, id) WHERE state = 'active' AND each_snapshot = 1;
+CREATE INDEX subscription_due ON subscription (state, next_due_at, id) WHERE state = 'active' AND next_due_at IS NOT NULL;
+CREATE INDEX subscription_waiting ON subscription (state, each_snapshot, told_upto, id)
+  WHERE state = 'active' AND each_snapshot = 1;
 CREATE TABLE follow (
   subscription_id INTEGER NOT NULL REFERENCES subscription(id), place INTEGER NOT NULL,
   topic_id INTEGER NOT NULL REFERENCES topic(id),
@@ -78,7 +79,7 @@ CREATE TABLE outbox (
   other_bytes INTEGER NOT NULL DEFAULT 0 -- how often they differed from those before
 );
 CREATE UNIQUE INDEX outbox_once ON outbox (digest_key, kind, reader_id);
-CREATE INDEX outbox_ready ON outbox (next_at, id) WHERE state = 'ready';
+CREATE INDEX outbox_ready ON outbox (state, next_at, id) WHERE state = 'ready';
 CREATE INDEX outbox_state ON outbox (state, id);
 CREATE INDEX outbox_reader ON outbox (reader_id, id);
 CREATE TABLE attempt (
@@ -93,6 +94,7 @@ CREATE TABLE suppression (
   lifted_at TEXT
 );
 CREATE UNIQUE INDEX suppression_once ON suppression (address, scope) WHERE lifted_at IS NULL;
+CREATE INDEX suppression_address ON suppression (address);
 CREATE TABLE bounce (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   address TEXT NOT NULL, kind TEXT NOT NULL, at TEXT NOT NULL, evidence TEXT NOT NULL, digest_key TEXT
