@@ -208,7 +208,10 @@ def _is_same(paper: Paper, names: frozenset[PaperId], known: KnownPaper) -> bool
         return True
     if contradicts(names, known.ids):
         return False
-    if any(name.scheme in {"url", "guid"} for name in names.intersection(known.ids)):
+    shared = {name.scheme for name in names.intersection(known.ids)}
+    if "title" in shared and _is_telling(paper, known.paper):
+        return True  # under the title that it bears now, or one that it bore before
+    if shared & {"url", "guid"}:
         return is_plausible(paper, known.paper)
     return _has_same_title(paper, known.paper)
 
@@ -267,13 +270,18 @@ def _has_same_title(paper: Paper, known: Paper) -> bool:
     if print_ != title_print(known.title):
         return False
     ours, theirs = first_author(paper), first_author(known)
-    if not ours or not theirs:
-        return len(print_) >= LONE_TITLE_PRINT
-    if not author_keys(ours) & author_keys(theirs):
+    if bool(ours) != bool(theirs):
+        return len(print_) >= LONE_TITLE_PRINT or (_abstracts_alike(paper, known) or 0) >= 80
+    if ours and not author_keys(ours) & author_keys(theirs):
         # a list of authors in another order, or a group's name in their place, under the same long abstract
         own = len(print_) >= SHORT_PRINT and len(paper.abstract or "") >= LONG_ABSTRACT
         return own and _abstracts_alike(paper, known) == 100
-    return len(print_) >= SHORT_PRINT or _agree_beside_title(paper, known)
+    return _is_telling(paper, known)
+
+
+def _is_telling(paper: Paper, known: Paper) -> bool:
+    """Whether a title is long enough to be a name with its author, or something beside it agrees."""
+    return len(title_print(paper.title)) >= SHORT_PRINT or _agree_beside_title(paper, known)
 
 
 def _agree_beside_title(paper: Paper, known: Paper) -> bool:

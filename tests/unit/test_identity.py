@@ -185,6 +185,13 @@ def test_same_title_and_long_abstract_is_one_paper_whoever_stands_first() -> Non
     assert Match((1,)) == match(mine, known(make_paper(abstract=LONG)))
 
 
+def test_a_paper_is_found_by_a_title_that_it_bore_before() -> None:
+    """A feed has renamed the paper; the listing, which has no ids, still shows the old name."""
+    old = KnownPaper(1, make_paper("What Shrimp Say"), NOW, ids=paper_ids(make_paper()))
+    assert Match((1,)) == match(make_paper(), old)
+    assert Match() == match(make_paper(authors=("Bo Stern",)), old)
+
+
 def test_same_short_name_before_the_colon_is_nothing() -> None:
     """Two papers of one project are two papers."""
     mine = make_paper("ReefGym: Diving for Data", abstract=LONG)
@@ -198,8 +205,16 @@ def test_long_title_alone_is_a_name_where_authors_are_missing() -> None:
 
 
 def test_short_title_alone_is_no_name() -> None:
-    """An "Editorial" without authors may be anybody's."""
+    """An "Editorial" without authors may be anybody's, unless its abstract says whose."""
     assert Match() == match(make_paper("Editorial", authors=()), known(make_paper("Editorial")))
+    with_abstract = known(make_paper("Editorial", abstract=LONG))
+    assert Match((1,)) == match(make_paper("Editorial", authors=(), abstract=LONG), with_abstract)
+    assert Match() == match(make_paper("Editorial", authors=(), abstract=OTHER), with_abstract)
+
+
+def test_a_paper_without_authors_is_found_again() -> None:
+    """A source that names nobody shows the same papers at each poll; none may be new each time."""
+    assert Match((1,)) == match(make_paper("Reefs", authors=()), known(make_paper("Reefs", authors=())))
 
 
 @pytest.mark.parametrize(
