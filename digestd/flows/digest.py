@@ -10,17 +10,15 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING
 
-from digestd.errors import DigestdError, StoreError
+from digestd.errors import DigestdError, StoreBusyError, StoreError
+from digestd.faults import crash_point
 from digestd.flows.make_digest import DigestMaker, Made, MailIdentity
 from digestd.model.digest import DigestOptions
 from digestd.model.subscription import EachSnapshot, Slot, SlotRecord, Subscription, SubscriptionState
 from digestd.ports import Store
+from digestd.render.mail import Templates
 from digestd.schedule import find_zone, instant_of, next_slot, slots_between
-
-if TYPE_CHECKING:
-    import jinja2
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +33,7 @@ class Kitchen:
     store: Store
     identity: MailIdentity
     options: DigestOptions
-    templates: jinja2.Environment
+    templates: Templates
 
     def maker(self, now: datetime) -> DigestMaker:
         """Return a maker for the ledger as it is now."""
@@ -76,11 +74,18 @@ def _serve_batch(kitchen: Kitchen, batch: Sequence[Subscription], now: datetime)
     try:
         with kitchen.store.transaction():
             maker = kitchen.maker(now)
-            return [serve(kitchen.store, maker, subscription, now) for subscription in batch]
-    except DigestdError as error:
+            served = [serve(kitchen.store, maker, subscription, now) for subscription in batch]
+            crash_point("slot.open")
+    except StoreBusyError:
+        raise  # the next one would wait as long, and in vain
+    except Exception as error:
         if len(batch) == 1:
-            log.error("subscription not served: %s subscription=%s", error, batch[0].public_id)
-            return [Served(batch[0], None, error=str(error))]
+            known = isinstance(error, DigestdError)
+            log.error("subscription not served: %s subscription=%s", error, batch[0].public_id, exc_info=not known)
+            return [Served(batch[0], None, error=str(error) or type(error).__name__)]
+    else:
+        crash_point("slot.done")
+        return served
     # one of them cannot be served; alone, the others can
     return [done for subscription in batch for done in _serve_batch(kitchen, [subscription], now)]
 

@@ -11,7 +11,6 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from digestd.compose import compose_digest
 from digestd.digest_words import catch_up_line, digest_period, next_line, why_line
@@ -25,13 +24,10 @@ from digestd.model.snapshot import LedgerRow
 from digestd.model.subscription import Slot, Subscription
 from digestd.model.topic import Topic
 from digestd.ports import Store
-from digestd.render.mail import render_mail
+from digestd.render.mail import Templates, render_mail
 from digestd.render.mime import MailHeaders, Skeleton, message_id, placeholder, skeleton_of
 from digestd.render.outgoing import build_mail, pack_content, personal_fields
 from digestd.tokens import bounce_address, make_token, tagged_address
-
-if TYPE_CHECKING:
-    import jinja2
 
 #: sub-stream of the Feedback-ID header, 5 to 15 characters
 _STREAM = "digestd01"
@@ -83,7 +79,7 @@ class DigestMaker:
         store: Store,
         identity: MailIdentity,
         options: DigestOptions,
-        templates: jinja2.Environment,
+        templates: Templates,
         *,
         now: datetime,
     ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import replace
+from typing import TypeAlias
 
 import jinja2
 
@@ -19,11 +20,14 @@ from digestd.render import spark
 from digestd.render.mail_view import NAMED, WEEKS, chart_id, mail_view
 from digestd.render.mime import clean_text, quoted_printable
 
+#: what templates are looked up in; the name under which the flows pass it on
+Templates: TypeAlias = jinja2.Environment
+
 SIZE_LIMIT = 90_000  #: octets of HTML as sent; Gmail clips near 102 KB and hides the unsubscribe link
 _NAMED_OFFLINE = 60  #: short titles of papers over the budget, where there is no page to show them
 
 
-def render_mail(digest: Digest, links: Links, templates: jinja2.Environment, *, pictures: bool = True) -> MailParts:
+def render_mail(digest: Digest, links: Links, templates: Templates, *, pictures: bool = True) -> MailParts:
     """Return a digest as mail.
 
     Where the HTML would be clipped, summaries go first, from the end, then papers, which become "more" of their topic.
