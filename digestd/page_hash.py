@@ -1,10 +1,11 @@
-"""What makes two pages the same content? Floor 1, pure. Entry point: :func:`page_hash`."""
+"""What makes two pages the same content? Floor 1, pure. Entry points: :func:`page_hash` and :func:`batch_hash`."""
 
 from __future__ import annotations
 
 import json
 from hashlib import sha256
 
+from digestd.identity import first_author, title_id
 from digestd.model.paper import Paper
 from digestd.model.snapshot import Order, Page
 
@@ -31,6 +32,12 @@ def page_hash(page: Page) -> str:
     ]
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
+
+
+def batch_hash(page: Page) -> str | None:
+    """Return a hash of which papers a page shows, whatever their order and the page's own dates; None if it shows none."""
+    names = sorted({title_id(paper.title, first_author(paper)).value for paper in page.papers})
+    return sha256("|".join(names).encode()).hexdigest() if names else None
 
 
 def _paper(paper: Paper) -> list[object]:

@@ -5,12 +5,24 @@ All calls of the store are synchronous and belong to one thread a store; see CON
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import Protocol
 
 from digestd.diff import SourceView
+from digestd.model.audit import (
+    AcceptedRow,
+    Check,
+    Cursor,
+    DatabaseState,
+    Doubt,
+    LateDot,
+    Passing,
+    SeenWhere,
+    Telling,
+    ToldStretch,
+)
 from digestd.model.delivery import (
     Attempt,
     Claimed,
@@ -64,11 +76,11 @@ class Source(Protocol):
 
     def walk(
         self, first: FetchOutcome, *, now: datetime, reaches_known: Callable[[FetchOutcome], Awaitable[bool]]
-    ) -> AsyncIterator[FetchOutcome]:
+    ) -> AsyncGenerator[FetchOutcome, None]:
         """Yield the listing's further pages until one of them, or the first, reaches what is known; at most one that failed."""
 
-    def retry(self, *, now: datetime) -> tuple[FetchOutcome, ...]:
-        """Return what was put aside because it could not be read, oldest first, as ``collect`` does; to be settled too."""
+    def retry(self, *, now: datetime) -> Iterator[FetchOutcome]:
+        """Yield what was put aside because it could not be read, oldest first, as ``collect`` does; to be settled too."""
 
     def settle(self, outcome: FetchOutcome, problem: str | None, *, now: datetime) -> None:
         """Take note that the outcome's document was recorded (problem None) or why it was not; a second call does nothing.
@@ -355,6 +367,70 @@ class Sources(Protocol):
         """Return the polls kept of a source, in the order in which they were added."""
 
 
+class Accounts(Protocol):
+    """What holds the history, the digests and the outbox against each other. Nothing here writes."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Open a read transaction: all calls in it see one state, and no writer waits for it; never inside another."""
+
+    def database(self) -> DatabaseState:
+        """Return what the database says of itself."""
+
+    def checks(self, *, now: datetime, most: int) -> Sequence[Check]:
+        """Return the rules that rows can be held against one by one, each with its first ``most`` findings."""
+
+    def cursors(self, *, after: int, limit: int) -> Sequence[Cursor]:
+        """Return active subscriptions with a key larger than ``after``, by key, at most so many."""
+
+    def stretches(self, keys: Sequence[int]) -> Mapping[int, Sequence[ToldStretch]]:
+        """Return, by subscription, what its digests account for, oldest first."""
+
+    def news_of(self, slug: str) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the positions of a topic's sightings that readers are told (new, newly tagged), growing, and their papers.
+
+        Doubles of an earlier sighting are left out.
+        """
+
+    def changes(self) -> Mapping[int, Sequence[int]]:
+        """Return the positions of revisions that readers are told, by paper; without papers that were two once.
+
+        Of these it is not known any more which of the two was changed, and so who had to be told.
+        """
+
+    def late_dots(self) -> Sequence[LateDot]:
+        """Return the attempts that came to the final "." while a suppression stood that covers them."""
+
+    def doubt(self) -> Doubt:
+        """Return what became of deliveries whose fate was unknown once."""
+
+    def oldest_ready(self) -> datetime | None:
+        """Return when the ready row that is longest due was due; None if none is ready."""
+
+    def accepted(self, most: int) -> Sequence[int]:
+        """Return keys of accepted rows with a hash, at most so many, spread over all of them."""
+
+    def rows(self, *, after: int, limit: int) -> Sequence[AcceptedRow]:
+        """Return the outbox rows with a key larger than ``after``, by key, at most so many."""
+
+    def find_papers(self, names: Sequence[str]) -> Sequence[int]:
+        """Return the keys of the papers with one of these names ("arxiv:2609.01234") or public ids; merged ones as kept."""
+
+    def seen_where(self, paper: int) -> Sequence[SeenWhere]:
+        """Return which snapshots made a paper's sightings, in ledger order."""
+
+    def tellings(self, subscription: int, paper: int) -> Sequence[Telling]:
+        """Return when a subscription was told a paper and its changes, oldest first."""
+
+    def passings(self, subscription: int, positions: Sequence[int]) -> Sequence[Passing]:
+        """Return where a subscription's digests passed these ledger rows over, in ledger order."""
+
+    def digest_of_mail(self, reader: int, message_id: str) -> str | None:
+        """Return the key of the digest that a reader was sent under this Message-ID; None if there is none."""
+
+    def has_bounce(self, address: str, kind: str, digest_key: str) -> bool:
+        """Return whether this kind of report of this digest was recorded before."""
+
+
 class Store(Protocol):
     """A history file with everything in it."""
 
@@ -369,6 +445,10 @@ class Store(Protocol):
     @property
     def outbox(self) -> Outbox:
         """Deliveries."""
+
+    @property
+    def accounts(self) -> Accounts:
+        """What holds all of it against each other."""
 
     @property
     def sources(self) -> Sources:

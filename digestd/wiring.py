@@ -6,7 +6,9 @@ Entry point: :class:`App`, which makes each part when it is first asked for: ``d
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import random
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,17 +21,20 @@ from digestd.errors import ConfigError
 if TYPE_CHECKING:  # each costs start-up time that commands without it do not pay
     import jinja2
 
-    from digestd.config import Settings
+    from digestd.config import Settings, SourceSettings
+    from digestd.flows.collect import CollectOptions, Report
     from digestd.flows.deliver import DeliverOptions
     from digestd.flows.digest import Kitchen
     from digestd.flows.ingest import IngestOptions, Parse
     from digestd.flows.publish import PublishOptions, WriteFiles
+    from digestd.flows.read_source import Watched
     from digestd.flows.subscribe import Wish
     from digestd.model.digest import DigestOptions
     from digestd.model.snapshot import Document, Page
+    from digestd.model.source import SourceSpec
     from digestd.model.subscription import Subscription
     from digestd.model.topic import Topic, Vocabulary
-    from digestd.ports import Channel, Clock
+    from digestd.ports import Channel, Clock, Source
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
 
@@ -225,6 +230,89 @@ class App:
         )
         options = IngestOptions(now=self.now, vocabulary=self.vocabulary, rules=rules)
         return replace(options, **{name: value for name, value in given.items() if value is not None})
+
+    @cached_property
+    def source_specs(self) -> Sequence[SourceSpec]:
+        """The sources that the settings declare."""
+        return [self._spec(source) for source in self.settings.sources]
+
+    def _spec(self, source: SourceSettings) -> SourceSpec:
+        from digestd.model.source import SourceSpec
+
+        return SourceSpec(
+            name=source.label,
+            location=source.url or str(source.path),
+            kind="folder" if source.kind == "folder" else "http",
+            topic=source.topic,
+            interval_s=source.interval_s,
+            max_bytes=self.settings.fetch.max_bytes,
+            deadline_s=self.settings.fetch.deadline_s,
+            page_url=source.page_template,
+            max_pages=source.max_pages,
+            daily=source.daily,
+            done=self.settings.folders.done,
+        )
+
+    @asynccontextmanager
+    async def watched(self, names: Sequence[str] = ()) -> AsyncIterator[Sequence[Watched]]:
+        """Yield the sources of the settings, or those named, ready to be asked; connections are closed afterwards.
+
+        Raises:
+            ConfigError: a name is none of the settings' sources.
+        """
+        from digestd.watch import SOURCES
+        from digestd.watch.client import WebClient
+        from digestd.watch.guard import PRIVATE
+
+        known = [source.label for source in self.settings.sources]
+        for name in names:
+            if name not in known:
+                raise ConfigError(
+                    f"source '{name}': expected one of {', '.join(known) or 'none'}, found no such source"
+                )
+        chosen = [source for source in self.settings.sources if not names or source.label in names]
+        fetch = self.settings.fetch
+        contact = fetch.contact_url or self.settings.web.base_url or "https://digestd.invalid/"
+        async with AsyncExitStack() as stack:
+            clients: dict[bool, WebClient] = {}
+            for private in sorted({source.allow_private for source in chosen}):
+                client = WebClient(
+                    contact_url=contact,
+                    allow_networks=(*fetch.allow_networks, *(PRIVATE if private else ())),
+                    host_gap_s=fetch.host_interval_s,
+                )
+                clients[private] = await stack.enter_async_context(client)
+            yield [
+                self._watched(source, SOURCES[spec.kind](spec, clients[source.allow_private]))
+                for source in chosen
+                for spec in (self._spec(source),)
+            ]
+
+    def _watched(self, settings: SourceSettings, source: Source) -> Watched:
+        """Return a source with how its documents are read."""
+        from digestd.flows.read_source import Watched
+        from digestd.model.snapshot import Order
+
+        format_name = None if settings.format == "auto" else settings.format
+        rules = _read_text(settings.rules, "rules") if settings.rules is not None else ""
+        return Watched(
+            source=source,
+            options=self.ingest_options(
+                topic=settings.topic,
+                order=None if settings.order == "auto" else Order(settings.order),
+                address=settings.url,
+            ),
+            parse=self.parser(format_name=format_name, rules=settings.rules),
+            reading=f"{settings.format}|{rules}",
+        )
+
+    def collect_options(self, report: Report, *, ignore_due: bool = False) -> CollectOptions:
+        """Return how sources are asked now."""
+        from digestd.flows.collect import CollectOptions
+
+        # waiting times are spread by chance, which need not be secret
+        draw = random.Random().random  # noqa: S311
+        return CollectOptions(now=self.now, draw=draw, ignore_due=ignore_due, report=report)
 
     @cached_property
     def digest_options(self) -> DigestOptions:

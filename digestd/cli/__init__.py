@@ -19,6 +19,8 @@ from digestd.errors import ConfigError, DigestdError, NotFoundError, SchemaVersi
 COMMANDS: dict[str, tuple[str, str]] = {
     "parse": ("parse", "Show what digestd reads in a file."),
     "ingest": ("ingest", "Read files into the history and say what is new."),
+    "collect": ("collect", "Ask the sources once and say what is new."),
+    "status": ("status", "Show how well the sources are and what is known of each topic."),
     "topics": ("topics", "List the topics of the history."),
     "papers": ("papers", "List the papers of a topic."),
     "search": ("search", "Find papers by words."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from digestd.errors import DigestdError
 
 if TYPE_CHECKING:
     from digestd.flows.ingest import IngestOptions, Parse
+    from digestd.flows.read_source import Collected
     from digestd.model.snapshot import Document, SnapshotRecord
     from digestd.wiring import App
 
@@ -26,7 +28,7 @@ _BAR_FROM = 20
 
 
 @click.command("ingest")
-@click.argument("paths", metavar="FILE|FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="FILE|FOLDER...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--origin", metavar="URL", help="Where the files came from, instead of their own names.")
 @click.option("--fetched-at", type=Instant(), metavar="INSTANT", help="When they were fetched.  [default: now]")
 @click.option("--topic", metavar="NAME", help="The topic of their papers, instead of the one they name.")
@@ -35,6 +37,7 @@ _BAR_FROM = 20
 @click.option(
     "--rules", type=click.Path(path_type=Path), metavar="FILE", help="CSS selectors for pages of other shapes."
 )
+@click.option("--retry", is_flag=True, help="Read again what watched folders have in quarantine.")
 @json_option
 @shared_options
 def command(
@@ -46,17 +49,22 @@ def command(
     order: str,
     format_name: str | None,
     rules: Path | None,
+    retry: bool,
     as_json: bool,
 ) -> int:
     """Read files into the history and say what is new.
 
     With --json one object a document. A file that cannot be read changes nothing; the others go on, and the exit status is 1
-    at the end. The same file again changes nothing.
+    at the end. The same file again changes nothing. With --retry files in quarantine are read as their folder's settings say.
     """
     from digestd.model.snapshot import Order
 
+    if not (paths or retry):
+        raise click.UsageError("expected files, folders or --retry, found none of them")
     failed = 0
     with shared.app() as app:
+        if retry:
+            failed += asyncio.run(_retry(app, as_json=as_json))
         options = app.ingest_options(topic=topic, order=None if order == "auto" else Order(order))
         reader = app.parser(format_name=format_name, rules=rules)
         files = list(expand(paths))
@@ -72,6 +80,18 @@ def command(
                     failed += isinstance(result, DigestdError)
                     _report(path, origin, result, as_json=as_json)
     return 1 if failed else 0
+
+
+async def _retry(app: App, *, as_json: bool) -> int:
+    """Read quarantined files again and return how many still cannot be read."""
+    from digestd.cli.collect import report_collected
+    from digestd.flows.collect import retry
+
+    def report(found: Collected) -> None:
+        report_collected(found, as_json=as_json)
+
+    async with app.watched() as watched:
+        return await retry(app.store, watched, app.collect_options(report))
 
 
 def _ingest(app: App, options: IngestOptions, parse: Parse, document: Document) -> SnapshotRecord:
@@ -96,7 +116,7 @@ def _report(path: Path, origin: str | None, result: SnapshotRecord | DigestdErro
     elif isinstance(result, DigestdError):
         click.echo(f"digestd: {_named(path, result)}", err=True)
     else:
-        _tell(path, result)
+        tell_record(path.name, result)
 
 
 def _named(path: Path, error: DigestdError) -> str:
@@ -135,18 +155,19 @@ def record_json(file: str, origin: str | None, result: SnapshotRecord | DigestdE
     }
 
 
-def _tell(path: Path, record: SnapshotRecord) -> None:
+def tell_record(name: str, record: SnapshotRecord) -> None:
+    """Print for a person what recording one document of this name did."""
     from digestd.coverage_words import coverage_line
     from digestd.model.snapshot import Kind
 
     if record.unchanged:
-        say(f"{path.name}: {record.topic_name}: unchanged")
+        say(f"{name}: {record.topic_name}: unchanged")
         return
     counts = {kind: sum(seen.kind is kind and seen.via == "page" for seen in record.sightings) for kind in Kind}
     words = [f"{count} {str(kind).replace('_', ' ')}" for kind, count in counts.items() if count]
     words += [f"{len(record.revised)} revised"] if record.revised else []
     quiet = f"nothing in it ({record.quiet_reason})" if record.quiet_reason else "nothing new"
-    say(f"{path.name}: {record.topic_name}: {', '.join(words) or quiet}")
+    say(f"{name}: {record.topic_name}: {', '.join(words) or quiet}")
     for kind in (Kind.NEW, Kind.NEWLY_TAGGED):
         for seen in record.sightings:
             if seen.kind is kind and seen.via == "page":
@@ -154,7 +175,7 @@ def _tell(path: Path, record: SnapshotRecord) -> None:
     if record.coverage.stretches:
         say(f"  {coverage_line(record.coverage)}")
     for warning in record.warnings:
-        click.echo(f"warning: {path.name}: {warning}", err=True)
+        click.echo(f"warning: {name}: {warning}", err=True)
 
 
 @contextmanager

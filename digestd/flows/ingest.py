@@ -14,6 +14,7 @@ from pathlib import PurePath
 from urllib.parse import urlsplit
 
 from digestd.diff import DiffRules, diff_page
+from digestd.faults import crash_point
 from digestd.model.snapshot import Document, Kind, Order, Page, SeenTitle, SnapshotDiff, SnapshotMeta, SnapshotRecord
 from digestd.model.topic import Topic, Vocabulary
 from digestd.page_hash import page_hash
@@ -33,6 +34,7 @@ class IngestOptions:
     now: datetime
     topic: str | None = None  #: name of the topic, where the source names none or another
     source: str | None = None  #: name of the source, None to tell it by its address or topic
+    address: str | None = None  #: address of the source as configured, by which it is known wherever redirects lead
     order: Order | None = None  #: what the order of papers says, None to go by the format
     vocabulary: Vocabulary = field(default_factory=Vocabulary)  #: labels known from elsewhere
     rules: DiffRules = field(default_factory=DiffRules)
@@ -47,11 +49,13 @@ def ingest_document(
         ParseError: it could not be read; the history is as it was.
         StoreError: it could not be recorded; the history is as it was.
     """
+    crash_point("ingest.seen")
     raw_digest = sha256(document.body).hexdigest()
     same = _same_bytes(store.history, document, options, raw_digest)
     if same is not None:
         return _unchanged(store.history, same, raw_digest)
     page = read_page(store.history, document, options, parse)
+    crash_point("ingest.parsed")
     return record_page(store, page, document, options, raw_digest)
 
 
@@ -79,7 +83,7 @@ def record_page(
     fetched_at = document.fetched_at or options.now
     with store.transaction():
         topic = _topic_of(history, page, document, options)
-        source = options.source or source_name(page, document, topic.slug)
+        source = options.source or source_name(page, options.address or document.origin, topic.slug)
         if history.has_snapshot(topic.slug, digest, source):
             return _unchanged(history, topic, digest)
         also = other_topics(page.papers, history.topics(), topic.slug)
@@ -90,6 +94,8 @@ def record_page(
         history.record(meta, page, diff)
         if len(history.vocabulary().counts) > labels_before:
             cut_again(history, options.vocabulary, fetched_at=fetched_at)
+        crash_point("ingest.open")
+    crash_point("ingest.done")
     return _record(history, topic, meta, page, diff)
 
 
@@ -107,14 +113,14 @@ def cut_again(history: History, extra: Vocabulary, *, fetched_at: datetime) -> N
             history.set_labels(key, cut.labels, topics, seen_at=fetched_at)
 
 
-def source_name(page: Page, document: Document, slug: str) -> str:
+def source_name(page: Page, origin: str | None, slug: str) -> str:
     """Return by which name a source is known: a feed's address, else the topic whose listing or feed it is.
 
     All pages of a listing are one source, whatever their address: what it showed of a paper on one page, it shows on the
     next one when the paper has moved down.
     """
     if page.order is Order.FEED:
-        address = normalise_url(document.origin) if document.origin else None
+        address = normalise_url(origin) if origin else None
         return f"feed:{address or slug}"
     return f"listing:{slug}"
 
@@ -137,10 +143,10 @@ def _is_web(origin: str | None) -> bool:
 
 def _topic_of(history: History, page: Page, document: Document, options: IngestOptions) -> Topic:
     """Return the topic that a page belongs to, made if it is not known yet."""
-    name = options.topic or page.topic or page.title or _name_of_origin(document)
-    known = history.find_topic(name)
+    known = find_page_topic(history, page, document, options)
     if known is not None:
         return known
+    name = _topic_name(page, document, options)
     topic = Topic(slug=make_slug(name, [topic.slug for topic in history.topics()]), name=name, gloss=page.gloss)
     history.put_topic(topic, now=options.now)
     # until now the topic was only a label; the papers that bear it were there before anybody could follow it
@@ -148,11 +154,22 @@ def _topic_of(history: History, page: Page, document: Document, options: IngestO
     return topic
 
 
-def _name_of_origin(document: Document) -> str:
-    if document.origin and _is_web(document.origin):
-        parts = urlsplit(document.origin)
+def find_page_topic(history: History, page: Page, document: Document, options: IngestOptions) -> Topic | None:
+    """Return the topic that a page belongs to; None if it is not known yet."""
+    return history.find_topic(_topic_name(page, document, options))
+
+
+def _topic_name(page: Page, document: Document, options: IngestOptions) -> str:
+    return (
+        options.topic or page.topic or page.title or _name_of_origin(options.address or document.origin, document.name)
+    )
+
+
+def _name_of_origin(origin: str | None, file_name: str | None) -> str:
+    if origin is not None and _is_web(origin):
+        parts = urlsplit(origin)
         return f"{parts.hostname or ''}{parts.path}".rstrip("/")
-    return PurePath(document.name or document.origin or "unnamed").stem
+    return PurePath(file_name or origin or "unnamed").stem
 
 
 def _unchanged(history: History, topic: Topic, digest: str) -> SnapshotRecord:

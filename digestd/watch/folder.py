@@ -9,7 +9,7 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -173,9 +173,10 @@ class FolderSource:
         spec: the source; its location is the folder.
     """
 
+    in_batches = True
+
     def __init__(self, spec: SourceSpec) -> None:
         self.spec = spec
-        self.name = spec.name
         self._looks: Looks = {}
         self._open: dict[str, FoundFile] = {}  # by the origin of the outcome, until it is settled
         self._kept: set[tuple[tuple[int, int], int, int]] = set()
@@ -209,6 +210,26 @@ class FolderSource:
                 self._open[origin] = file
                 room -= len(outcome.document.body) if outcome.document else 0
         return tuple(outcomes)
+
+    async def walk(
+        self,
+        first: FetchOutcome,  # noqa: ARG002  # the contract's signature
+        *,
+        now: datetime,  # noqa: ARG002
+        reaches_known: Callable[[FetchOutcome], Awaitable[bool]],  # noqa: ARG002
+    ) -> AsyncGenerator[FetchOutcome, None]:
+        """Yield nothing: the pages of a folder are files of their own."""
+        for outcome in tuple[FetchOutcome, ...]():
+            yield outcome
+
+    def retry(self, *, now: datetime) -> Iterator[FetchOutcome]:
+        """Yield one outcome a file in quarantine, oldest first."""
+        state = replace(current_state(self.spec, None), last_try_at=now)
+        for file in quarantined(Path(self.spec.location)):
+            origin = printable(file.path)
+            with suppress(NotReadyError):
+                self._open[origin] = file
+                yield self._outcome(file, origin, state, now)
 
     def settle(self, outcome: FetchOutcome, problem: str | None, *, now: datetime) -> None:
         """Put the file of an outcome away: done, or in quarantine if there was a problem."""

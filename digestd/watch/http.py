@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -55,14 +55,25 @@ class HttpSource:
         client: shared by all URLs of the process.
     """
 
+    in_batches = False
+
     def __init__(self, spec: SourceSpec, client: WebClient) -> None:
         self.spec = spec
-        self.name = spec.name
         self._client = client
 
     async def collect(self, state: FetchState | None, *, now: datetime, draw: float) -> tuple[FetchOutcome, ...]:
         """Return the outcome of one fetch."""
         return (await fetch(self.spec, state, self._client, now=now, draw=draw),)
+
+    def walk(
+        self, first: FetchOutcome, *, now: datetime, reaches_known: Callable[[FetchOutcome], Awaitable[bool]]
+    ) -> AsyncGenerator[FetchOutcome, None]:
+        """Yield the outcomes of the listing's further pages until one reaches what is known."""
+        return walk_pages(self.spec, first, self._client, now=now, reaches_known=reaches_known)
+
+    def retry(self, *, now: datetime) -> Iterator[FetchOutcome]:  # noqa: ARG002  # the contract's signature
+        """Yield nothing: what could not be read is asked for again."""
+        return iter(())
 
     def settle(self, outcome: FetchOutcome, problem: str | None, *, now: datetime) -> None:
         """Do nothing: what came of a URL stands in its state."""
@@ -108,7 +119,7 @@ async def walk_pages(
     *,
     now: datetime,
     reaches_known: Callable[[FetchOutcome], Awaitable[bool]],
-) -> AsyncIterator[FetchOutcome]:
+) -> AsyncGenerator[FetchOutcome, None]:
     """Yield the outcomes of a listing's further pages until one reaches what is known.
 
     Args:
