@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import click
 
 from digestd.cli.common import Shared, instant_text, json_option, say, say_json, shared_options
+
+if TYPE_CHECKING:
+    from digestd.flows.deliver import Delivered
 
 #: the relay was down: try again later (EX_TEMPFAIL, sysexits.h)
 EXIT_TEMPORARY = 75
@@ -24,7 +28,15 @@ def command(shared: Shared, limit: int | None, as_json: bool) -> int:
     from digestd.flows.deliver import deliver
 
     with shared.app() as app:
-        done = asyncio.run(deliver(app.store, app.channel(), app.clock, app.deliver_options, most=limit or 0))
+
+        async def send() -> Delivered:
+            channel = app.channel()
+            try:
+                return await deliver(app.store, channel, app.clock, app.deliver_options, most=limit or 0)
+            finally:
+                await channel.close()
+
+        done = asyncio.run(send())
     if as_json:
         say_json(
             {

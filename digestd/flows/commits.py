@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -35,33 +36,42 @@ class GroupCommit:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
         self._waiting: list[_Waiting] = []
         self._wake = asyncio.Event()
+        self._closing = False
         self._loop = asyncio.create_task(self._run())
 
     async def write(self, write: Callable[[], T]) -> T:
         """Run a write in a transaction and return its result once that is on the disk.
 
+        A cancelled call leaves only when its write is decided, so that what it does next comes after it on the disk.
+
         Raises:
             Exception: what the write raised; nothing of it is kept, the others of the same transaction are.
         """
+        if self._closing:
+            raise RuntimeError("a write after the last commit")
         waiting = _Waiting(write)
         self._waiting.append(waiting)
         self._wake.set()
-        # a cancelled task must not leave before its write is decided: what was committed has to be known to it
-        return await asyncio.shield(waiting.done)
+        try:
+            return await asyncio.shield(waiting.done)
+        except asyncio.CancelledError:
+            while not waiting.done.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({waiting.done})
+            if not waiting.done.cancelled():
+                waiting.done.exception()  # looked at, so that nobody complains that it never was
+            raise
 
     async def close(self) -> None:
         """Commit what waits, and stop; a second call does nothing."""
-        while self._waiting:
-            await asyncio.sleep(0)
-            self._wake.set()
-            await asyncio.wait([one.done for one in self._waiting])
-        self._loop.cancel()
-        await asyncio.gather(self._loop, return_exceptions=True)
+        self._closing = True
+        self._wake.set()
+        await asyncio.wait({self._loop})
         self._thread.shutdown(wait=True)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        while not self._closing:
             await self._wake.wait()
             self._wake.clear()
             while self._waiting:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from digestd.errors import RenderError
+from digestd.faults import crash_point
 from digestd.flows.commits import GroupCommit
 from digestd.model.delivery import (
     Claimed,
@@ -41,6 +42,9 @@ RESEND_AFTER = timedelta(minutes=15)
 
 #: relays close a connection now and then; so many faults and no answer between them mean that it is down
 FAULTS_IN_A_ROW = 3
+
+#: attempts that a bug in a channel may end before the row waits for a person
+MOST_BUGS = 3
 
 _UNBUILT = "the mail cannot be built from what the outbox keeps"
 
@@ -70,62 +74,137 @@ class Delivered:
 class _Run:
     """One run: what its workers share."""
 
-    def __init__(self, store: Store, channel: Channel, clock: Clock, options: DeliverOptions) -> None:
-        self.store, self.channel, self.clock, self.options = store, channel, clock, options
+    def __init__(
+        self, commits: GroupCommit, store: Store, channel: Channel, clock: Clock, options: DeliverOptions
+    ) -> None:
+        self.commits, self.outbox, self.channel, self.clock, self.options = (
+            commits,
+            store.outbox,
+            channel,
+            clock,
+            options,
+        )
         self.done = Delivered()
         self.breaker, self.faults = Breaker(), 0
         self.stop = asyncio.Event()
+        self.queue: deque[Claimed] = deque()
+        self.left: int | None = None  #: rows that may still be claimed; None: all
+        self.at_dot: set[asyncio.Task[None]] = set()  #: workers whose message may be taken any moment
+        self._is_dry, self._claiming = False, asyncio.Lock()
 
-    async def work(self, commits: GroupCommit, queue: asyncio.Queue[Claimed]) -> None:
+    async def prepare(self) -> None:
+        """Free what was left behind, and see to what is uncertain."""
+        now, outbox = self.clock.now(), self.outbox
+        self.done.reaped = len(await self.commits.write(lambda: outbox.reap(now=now, owners=[self.options.owner])))
+        if self.options.on_uncertain == "resend":
+            older = now - RESEND_AFTER
+            resent = await self.commits.write(lambda: outbox.resend_uncertain(now=now, older_than=older))
+            self.done.resent = len(resent)
+
+    async def work(self) -> None:
+        """Send one row after the other until none is due or the run is stopped."""
         while not self.stop.is_set():
-            try:
-                claimed = queue.get_nowait()
-            except asyncio.QueueEmpty:
+            if self.queue:
+                await self._one(self.queue.popleft())
+            elif self._is_dry:
                 return
-            await self._one(commits, claimed)
+            else:
+                async with self._claiming:  # one worker claims for all
+                    if not self.queue and not self._is_dry and not self.stop.is_set():
+                        await self._claim()
 
-    async def _one(self, commits: GroupCommit, claimed: Claimed) -> None:
-        key, outbox, owner = claimed.delivery.key, self.store.outbox, self.options.owner
+    async def _claim(self) -> None:
+        limit = self.options.workers * 2
+        limit = limit if self.left is None else min(limit, self.left)
+        crash_point("claim.before")
+        batch = await self.commits.write(lambda: self._claimed(limit)) if limit else ()
+        crash_point("claim.done")
+        self._is_dry = not batch
+        self.left = None if self.left is None else self.left - len(batch)
+
+    def _claimed(self, limit: int) -> Sequence[Claimed]:
+        now = self.clock.now()
+        batch = self.outbox.claim(self.options.owner, now=now, lease_until=now + LEASE, limit=limit)
+        crash_point("claim.open")
+        self.queue.extend(batch)  # here, so that they are given back even if nobody waits for them any more
+        return batch
+
+    async def _one(self, claimed: Claimed) -> None:
+        key, owner = claimed.delivery.key, self.options.owner
         message = _message(claimed)
         if message is None:
-            await commits.write(lambda: self._poison(key))
-            self.done.states[DeliveryState.POISON] += 1
-            log.error("delivery poison: %s id=%s key=%s", _UNBUILT, key, claimed.delivery.digest_key)
+            await self._poison(claimed, _UNBUILT)
             return
         sha256 = hashlib.sha256(message.body).hexdigest()
+        task = asyncio.current_task()
+        assert task is not None
 
         async def before_dot() -> bool:
-            return await commits.write(lambda: outbox.mark_dot(key, owner, now=self.clock.now(), sha256=sha256))
+            crash_point("dot.before")
+            is_ours = await self.commits.write(
+                lambda: self.outbox.mark_dot(key, owner, now=self.clock.now(), sha256=sha256)
+            )
+            crash_point("dot.done")
+            if is_ours:
+                self.at_dot.add(task)
+            return is_ours
 
-        outcome = await self.channel.send(message, before_dot=before_dot)
-        await self._settle(commits, claimed, outcome)
+        try:
+            outcome = await self.channel.send(message, before_dot=before_dot)
+        except Exception as error:  # a bug must not stop the other mails, nor send this one twice
+            log.exception("channel failed: id=%s", key)
+            why = f"the channel failed: {type(error).__name__}"
+            outcome = Uncertain(why) if task in self.at_dot else Deferred(why)
+            if isinstance(outcome, Deferred) and claimed.delivery.attempts >= MOST_BUGS:
+                await self._poison(claimed, why)
+                return
+        finally:
+            self.at_dot.discard(task)
+        crash_point("result.read")
+        await self._settle(claimed, outcome)
 
-    def _poison(self, key: int) -> None:
+    async def _poison(self, claimed: Claimed, why: str) -> None:
         """Take a row out of the way that no attempt can ever send."""
-        now, outbox = self.clock.now(), self.store.outbox
-        outbox.settle(key, self.options.owner, Deferred(_UNBUILT, relay_fault=True), now=now, next_at=now)
-        outbox.set_state(key, DeliveryState.POISON, why=_UNBUILT, now=now)
+        key, outbox, owner = claimed.delivery.key, self.outbox, self.options.owner
 
-    async def _settle(self, commits: GroupCommit, claimed: Claimed, outcome: Outcome) -> None:
+        def write() -> None:
+            now = self.clock.now()
+            state = outbox.settle(key, owner, Deferred(why, relay_fault=True), now=now, next_at=now)
+            if state is DeliveryState.READY:
+                outbox.set_state(key, DeliveryState.POISON, why=why, now=now)
+
+        await self.commits.write(write)
+        self.done.states[DeliveryState.POISON] += 1
+        log.error("delivery poison: %s id=%s key=%s", why, key, claimed.delivery.digest_key)
+
+    async def _settle(self, claimed: Claimed, outcome: Outcome) -> None:
         now, row = self.clock.now(), claimed.delivery
         next_at = self._next_at(claimed, outcome, now)
-        state = await commits.write(
-            lambda: self.store.outbox.settle(row.key, self.options.owner, outcome, now=now, next_at=next_at)
-        )
-        self.done.states[state] += 1
+
+        def write() -> DeliveryState:
+            state = self.outbox.settle(row.key, self.options.owner, outcome, now=now, next_at=next_at)
+            crash_point("result.open")
+            self.done.states[state] += 1
+            return state
+
+        state = await self.commits.write(write)
+        crash_point("result.done")
         log.info("delivery %s id=%s key=%s attempt=%s", state, row.key, row.digest_key, row.attempts)
         match outcome:
             case Deferred(relay_fault=True, pause=pause, why=why):
-                self.faults += 1
-                self.breaker = after_fault(self.breaker, now, self.options.draw())
-                self.done.paused = why if pause else self.done.paused
-                if pause or self.faults >= FAULTS_IN_A_ROW:
-                    self.done.relay_down, self.done.retry_at = why, self.breaker.open_until
-                    self.stop.set()
+                self._relay_failed(why, now, pause=pause)
             case Sent() | Refused() | Uncertain():
                 self.breaker, self.faults = after_answer(), 0
             case _:
                 pass
+
+    def _relay_failed(self, why: str, now: datetime, *, pause: bool) -> None:
+        self.faults += 1
+        self.breaker = after_fault(self.breaker, now, self.options.draw())
+        self.done.paused = why if pause else self.done.paused
+        if pause or self.faults >= FAULTS_IN_A_ROW:
+            self.done.relay_down, self.done.retry_at = why, self.breaker.open_until
+            self.stop.set()
 
     def _next_at(self, claimed: Claimed, outcome: Outcome, now: datetime) -> datetime | None:
         if not isinstance(outcome, Deferred):
@@ -135,74 +214,66 @@ class _Run:
             return after_fault(self.breaker, now, self.options.draw()).open_until
         return next_attempt(row.attempts, row.created_at or now, now, self.options.draw())
 
+    async def give_back(self) -> None:
+        """Make ready again what was claimed and never begun."""
+        left = Deferred(self.done.relay_down or "the run was stopped", relay_fault=True)
+
+        def write() -> None:
+            now = self.clock.now()
+            while self.queue:
+                key = self.queue.popleft().delivery.key
+                self.outbox.settle(key, self.options.owner, left, now=now, next_at=self.done.retry_at or now)
+
+        if self.queue:
+            await self.commits.write(write)
+
 
 async def deliver(store: Store, channel: Channel, clock: Clock, options: DeliverOptions, *, most: int = 0) -> Delivered:
     """Hand over everything that is due, and return what became of it.
 
     Args:
         store: its outbox is used from one thread only, that of the group commit.
-        channel: where mail goes.
+        channel: where mail goes; it stays open.
         clock: the time.
         options: how.
         most: rows at most, 0 for all that is due.
 
-    A fault of the relay ends the run early; what was claimed and not sent is ready again. A cancelled run settles what it has
-    in hand first.
+    A fault of the relay ends the run early; what was claimed and not sent is ready again. A cancelled run begins nothing
+    more, gives up what cannot have been taken yet, waits for the answers to what can, and settles all of it; one that is
+    cancelled again does not wait.
     """
     commits = GroupCommit(store)
-    run = _Run(store, channel, clock, options)
+    run = _Run(commits, store, channel, clock, options)
+    run.left = most or None
     try:
-        await _prepare(run, commits)
-        claimed_total = 0
-        while not run.stop.is_set():
-            limit = options.workers * 2 if not most else min(options.workers * 2, most - claimed_total)
-            batch = await _claim(run, commits, limit) if limit > 0 else ()
-            claimed_total += len(batch)
-            if not batch:
-                break
-            await _work_off(run, commits, batch)
+        await run.prepare()
+        workers = [asyncio.create_task(run.work()) for _ in range(options.workers)]
+        try:
+            await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)  # leaves them alone when it is cancelled
+        finally:
+            run.stop.set()
+            errors = await _let_finish(run, workers)
+            await run.give_back()
+        for error in errors:
+            raise error
     finally:
         await commits.close()
     return run.done
 
 
-async def _prepare(run: _Run, commits: GroupCommit) -> None:
-    now, outbox = run.clock.now(), run.store.outbox
-    run.done.reaped = len(await commits.write(lambda: outbox.reap(now=now, owners=[run.options.owner])))
-    if run.options.on_uncertain == "resend":
-        resent = await commits.write(lambda: outbox.resend_uncertain(now=now, older_than=now - RESEND_AFTER))
-        run.done.resent = len(resent)
-
-
-async def _claim(run: _Run, commits: GroupCommit, limit: int) -> Sequence[Claimed]:
-    now = run.clock.now()
-    return await commits.write(
-        lambda: run.store.outbox.claim(run.options.owner, now=now, lease_until=now + LEASE, limit=limit)
-    )
-
-
-async def _work_off(run: _Run, commits: GroupCommit, batch: Sequence[Claimed]) -> None:
-    """Let the workers send a batch; what they leave when the relay fails is given back."""
-    queue: asyncio.Queue[Claimed] = asyncio.Queue()
-    for claimed in batch:
-        queue.put_nowait(claimed)
-    workers = [asyncio.create_task(run.work(commits, queue)) for _ in range(min(run.options.workers, len(batch)))]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        # a channel turns a cancelled hand-over into an outcome, so every worker still settles what it holds
-        for worker in workers:
+async def _let_finish(run: _Run, workers: Sequence[asyncio.Task[None]]) -> list[BaseException]:
+    """Wait for all workers and return their errors; those that are not at the final dot are told to give up first."""
+    # a channel turns a cancelled hand-over into an outcome, so every worker still settles what it holds
+    for worker in workers:
+        if worker not in run.at_dot:
             worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        while not queue.empty():
-            claimed = queue.get_nowait()
-            left = Deferred(run.done.relay_down or "the run was stopped", relay_fault=True)
-            now = run.clock.now()
-            await commits.write(
-                lambda claimed=claimed, left=left, now=now: run.store.outbox.settle(  # type: ignore[misc]  # bound now
-                    claimed.delivery.key, run.options.owner, left, now=now, next_at=run.done.retry_at or now
-                )
-            )
+    while pending := {worker for worker in workers if not worker.done()}:
+        try:
+            await asyncio.wait(pending)
+        except asyncio.CancelledError:
+            for worker in pending:
+                worker.cancel()
+    return [error for worker in workers if not worker.cancelled() and (error := worker.exception()) is not None]
 
 
 def _message(claimed: Claimed) -> Message | None:

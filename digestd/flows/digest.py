@@ -99,10 +99,12 @@ def serve(store: Store, maker: DigestMaker, subscription: Subscription, now: dat
     current = store.subscriptions.subscription(subscription.key)
     if current.state is not SubscriptionState.ACTIVE:
         return Served(current, None)
-    slots = missed_slots(current, now)
+    slots = missed_slots(current, now, maker.head)
     if not slots:
         if not isinstance(current.schedule, EachSnapshot):
-            store.subscriptions.put(replace(current, next_due_at=next_due(current, now)), now=now)
+            # a clock that went back finds slots served already: the next one comes after those
+            after = max(now, current.high_water_at or now)
+            store.subscriptions.put(replace(current, next_due_at=next_due(current, after)), now=now)
         return Served(current, None)
     slot, earlier = slots[-1], slots[:-1]
     made = maker.make(current, slot, coalesced=len(earlier))
@@ -129,7 +131,7 @@ def dry_runs(kitchen: Kitchen, chosen: Sequence[Subscription] | None, *, now: da
     maker = kitchen.maker(now)
     if chosen is None:
         due = [subscription for batch in _batches(kitchen.store, now) for subscription in batch]
-        slots = [(subscription, missed_slots(subscription, now)) for subscription in due]
+        slots = [(subscription, missed_slots(subscription, now, maker.head)) for subscription in due]
         return [
             Served(
                 subscription, found[-1], maker.make(subscription, found[-1], coalesced=len(found) - 1), len(found) - 1
@@ -137,22 +139,28 @@ def dry_runs(kitchen: Kitchen, chosen: Sequence[Subscription] | None, *, now: da
             for subscription, found in slots
             if found
         ]
-    return [Served(one, slot := _slot_by_hand(one, now), maker.make(one, slot)) for one in chosen]
+    return [Served(one, slot := _slot_now(one, now, maker.head, by_hand=True), maker.make(one, slot)) for one in chosen]
 
 
-def _slot_by_hand(subscription: Subscription, now: datetime) -> Slot:
+def _slot_now(subscription: Subscription, now: datetime, head: int, *, by_hand: bool = False) -> Slot:
+    """Return a slot of its own for this instant; one that tells more has another label, even at the same instant."""
     local = now.astimezone(find_zone(subscription.zone)).replace(tzinfo=None)
-    return Slot(f"{local.isoformat(timespec='microseconds')} by hand", now)
+    return Slot(f"{local.isoformat(timespec='seconds')}~{head}{' by hand' if by_hand else ''}", now)
 
 
-def missed_slots(subscription: Subscription, now: datetime) -> Sequence[Slot]:
-    """Return the slots since the last one served, up to now; for one told at each snapshot, this very instant."""
+def missed_slots(subscription: Subscription, now: datetime, head: int) -> Sequence[Slot]:
+    """Return the slots since the last one served, up to now; for one told at each snapshot, this very instant.
+
+    Args:
+        subscription: stored.
+        now: the present instant.
+        head: the ledger's newest position.
+    """
     if isinstance(subscription.schedule, EachSnapshot):
         resumes = pause_end(subscription)
         if resumes is not None and now < resumes:
             return ()
-        local = now.astimezone(find_zone(subscription.zone)).replace(tzinfo=None)
-        return (Slot(local.isoformat(timespec="microseconds"), now),)
+        return (_slot_now(subscription, now, head),)
     after = subscription.high_water_at or subscription.created_at or now
     slots = slots_between(subscription.schedule, subscription.zone, after, now)
     resumes = pause_end(subscription)
@@ -187,7 +195,7 @@ def make_now(kitchen: Kitchen, subscription: Subscription, *, now: datetime) -> 
         if current.state is not SubscriptionState.ACTIVE:
             raise StoreError(f"subscription {current.public_id}: expected an active one, found it {current.state}")
         maker = kitchen.maker(now)
-        slot = _slot_by_hand(current, now)
+        slot = _slot_now(current, now, maker.head, by_hand=True)
         made = maker.make(current, slot)
         maker.write(made)
         if made.digest is None and not made.passed_over:

@@ -11,6 +11,7 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from urllib.parse import quote
 
 from digestd.compose import compose_digest
 from digestd.digest_words import catch_up_line, digest_period, next_line, why_line
@@ -64,6 +65,7 @@ class Made:
     digest: Digest | None
     skeleton: Skeleton | None
     passed_over: tuple[tuple[int, str], ...] = ()  #: (ledger position, why)
+    revised_at: tuple[tuple[int, int], ...] = ()  #: (paper, position of its newest revision) of those that may be told
 
     @property
     def key(self) -> str:
@@ -91,6 +93,7 @@ class DigestMaker:
         self._news: dict[str, TopicNews] = {}
         self._revisions: dict[int, Sequence[tuple[int, KnownPaper, Revision]]] = {}
         self._rendered: dict[str, tuple[Digest | None, Skeleton | None]] = {}
+        self._contents: dict[str, str] = {}
 
     def make(self, subscription: Subscription, slot: Slot, *, coalesced: int = 0) -> Made:
         """Return a subscription's digest for a slot; nothing is written.
@@ -105,7 +108,21 @@ class DigestMaker:
         if group not in self._rendered:
             self._rendered[group] = self._render(request, group, subscription.preferences.format)
         digest, skeleton = self._rendered[group]
-        return Made(subscription, slot, request, group, digest, skeleton, tuple(dict(passed).items()))
+        revised = {known.key: position for position, known, _ in self._revisions_after(subscription.told_upto)}
+        shown = {one.paper.key for one in (*digest.revised, *digest.withdrawn)} if digest is not None else set()
+        passed += [
+            (position, "changed back") for key, position in revised.items() if key in request.told and key not in shown
+        ]
+        return Made(
+            subscription,
+            slot,
+            request,
+            group,
+            digest,
+            skeleton,
+            passed_over=tuple(dict(passed).items()),
+            revised_at=tuple((key, position) for key, position in revised.items() if key in request.told),
+        )
 
     def write(self, made: Made) -> None:
         """Write a digest, its items and its outbox row into the open transaction."""
@@ -128,8 +145,10 @@ class DigestMaker:
             )
         )
         if made.skeleton is not None:
-            content = self._store.outbox.put_content(pack_content(made.skeleton), now=self._now)
-            self._store.outbox.enqueue([self.envelope(made, content)], now=self._now)
+            if made.group not in self._contents:
+                packed = pack_content(made.skeleton)
+                self._contents[made.group] = self._store.outbox.put_content(packed, now=self._now)
+            self._store.outbox.enqueue([self.envelope(made, self._contents[made.group])], now=self._now)
 
     def mail(self, made: Made) -> bytes:
         """Return the mail of a digest as it would be sent, b"" where there is nothing to tell."""
@@ -332,7 +351,7 @@ class DigestMaker:
 
     def _online(self, subscription: Subscription, slot: Slot) -> str | None:
         base = self._identity.base_url
-        return f"{base}/d/{self._token('feed', subscription)}/{slot.label}" if base else None
+        return f"{base}/d/{self._token('feed', subscription)}/{quote(slot.label, safe=':~')}" if base else None
 
     def _token(self, purpose: str, subscription: Subscription) -> str:
         return make_token(self._store.secret("tokens"), purpose, subscription.public_id)
@@ -355,5 +374,11 @@ def told_items(made: Made) -> tuple[ToldItem, ...]:
         ToldItem(tagged.paper.key, tagged.topic.slug, name, positions[tagged.topic.slug, tagged.paper.key])
         for name, found in (("tagged", digest.tagged), ("tagged_rest", digest.tagged_rest))
         for tagged in found
+    ]
+    revised_at = dict(made.revised_at)
+    items += [
+        ToldItem(changed.paper.key, None, name, revised_at[changed.paper.key])
+        for name, found_changes in (("revised", digest.revised), ("withdrawn", digest.withdrawn))
+        for changed in found_changes
     ]
     return tuple(items)

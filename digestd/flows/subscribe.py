@@ -65,8 +65,12 @@ def follow(store: Store, wish: Wish, vocabulary: Vocabulary, *, now: datetime) -
         head = store.history.head()
         known = _current(store, reader)
         made = _new(wish, reader, topics, head, now) if known is None else _changed(known, wish, topics, head)
+        if known is not None and (made.schedule, made.zone) != (known.schedule, known.zone):
+            # the new schedule begins now: it had no slots that could have been missed
+            made = replace(made, high_water_at=now)
         store.outbox.lift(reader.canonical, made.public_id or "all", now=now)
-        made = replace(made, next_due_at=next_due(made, now))
+        # from the last slot served, not from now: one that is due already stays due
+        made = replace(made, next_due_at=next_due(made, made.high_water_at or now))
         saved = store.subscriptions.put(made, now=now)
     tried = filter_preview(store, topics, wish.preferences.filter)
     return Followed(saved, added=known is None, started=started, preview=tried)
