@@ -1,0 +1,282 @@
+"""What the page templates print, worked out from what the pages show. Floor 1.
+
+Entry points: :func:`index_groups`, :func:`day_groups`, :func:`chart`. Words and cuts are look's: a page says of a paper what
+a mail says, with two institutions and five labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import groupby
+from urllib.parse import urlencode
+
+from digestd import phrases
+from digestd.compose import paper_url
+from digestd.headline import signed_percent
+from digestd.model.digest import Momentum, Trend
+from digestd.model.pages import ListedPaper, TopicSummary
+from digestd.momentum import index_key, trend_of
+from digestd.render import spark
+from digestd.summary import summarise
+
+WEEKS = 12
+_TOP, _HEIGHT = 20, 150
+_GAP, _GROUP_GAP = 0.28, 0.8
+_LEAST_PEAK = 4
+
+_GROUPS: tuple[tuple[str, tuple[Trend, ...], str], ...] = (
+    ("Rising", (Trend.UP,), ""),
+    ("Steady", (Trend.STEADY,), "within the noise of their counts"),
+    ("Cooling", (Trend.DOWN,), ""),
+    ("Few papers", (Trend.FEW, Trend.NEW_TOPIC), "under ten in four weeks, not rated"),
+    ("No figures yet", (Trend.UNKNOWN, Trend.QUIET), ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """A topic in the index."""
+
+    name: str
+    url: str
+    svg: str  #: small bars, "" where no weekly numbers are known
+    current: str
+    previous: str
+    change: str
+    share: str
+    css: str  #: class of the change
+
+
+@dataclass(frozen=True, slots=True)
+class IndexGroup:
+    """Topics that move alike."""
+
+    name: str
+    note: str
+    rows: tuple[IndexRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCard:
+    """A paper in a list."""
+
+    title: str
+    url: str  #: its own page here
+    source: str  #: where the paper itself is, "" if that is not known
+    summary: str
+    people: str
+    category: str
+    labels: tuple[tuple[str, str], ...]  #: (label, address of the list filtered by it)
+    more: str  #: "+2"
+    mark: str = ""  #: "Now in this topic": why an older paper stands here
+    snippet: tuple[tuple[str, bool], ...] = ()  #: (text, whether it is a hit)
+
+
+@dataclass(frozen=True, slots=True)
+class DayGroup:
+    """Papers of one day."""
+
+    iso: str
+    day: str
+    weekday: str
+    papers: tuple[PaperCard, ...]
+
+
+def index_groups(summaries: Iterable[TopicSummary]) -> tuple[IndexGroup, ...]:
+    """Return the index: Rising (largest first), Steady, Cooling, Few papers; groups without topics are left out."""
+    ordered = sorted(summaries, key=lambda summary: (index_key(summary.momentum), summary.topic.name))
+    groups = []
+    for name, trends, note in _GROUPS:
+        rows = tuple(_index_row(one) for one in ordered if trend_of(one.momentum) in trends)
+        if rows:
+            groups.append(IndexGroup(name, note, rows))
+    return tuple(groups)
+
+
+def _index_row(summary: TopicSummary) -> IndexRow:
+    momentum, trend = summary.momentum, trend_of(summary.momentum)
+    percent = momentum.change_percent
+    rated = trend in (Trend.UP, Trend.DOWN, Trend.STEADY) and percent is not None
+    css = "up" if trend is Trend.UP else "muted"
+    return IndexRow(
+        name=summary.topic.name,
+        url=f"/t/{summary.topic.slug}",
+        svg=_small_bars(summary),
+        current=_number(momentum.current),
+        previous=_number(momentum.previous),
+        change=signed_percent(percent or 0) if rated else "–",
+        share=_share(momentum),
+        css=css,
+    )
+
+
+def _small_bars(summary: TopicSummary) -> str:
+    series = summary.momentum.weekly
+    if len(series) != WEEKS:
+        return ""
+    label = f"{summary.topic.name}: weekly papers {spark.in_numbers(series)}"
+    return spark.svg(series, label=label, partial=summary.momentum.partial)
+
+
+def _number(count: int | None) -> str:
+    return "–" if count is None else f"{count:,}"
+
+
+def _share(momentum: Momentum) -> str:
+    if momentum.share_percent is None:
+        return "–"
+    return f"{'<' if momentum.share_below else ''}{momentum.share_percent:g}%"
+
+
+def day_groups(papers: Sequence[ListedPaper], *, own: Sequence[str] = (), page: str = "") -> tuple[DayGroup, ...]:
+    """Return papers by day.
+
+    Args:
+        papers: newest first.
+        own: labels that need not be said: the page's own topic.
+        page: address of the list, to which a label filter is added; "" links no labels.
+    """
+    groups = []
+    for day, found in groupby(papers, key=lambda paper: paper.known.effective_at.date()):
+        cards = tuple(paper_card(paper, own=own, page=page) for paper in found)
+        groups.append(
+            DayGroup(day.isoformat(), phrases.day(day, beside=papers[0].known.effective_at.date()), f"{day:%a}", cards)
+        )
+    return tuple(groups)
+
+
+def paper_card(listed: ListedPaper, *, own: Sequence[str] = (), page: str = "") -> PaperCard:
+    """Return a paper as a list shows it."""
+    paper = listed.known.paper
+    labels, more = phrases.labels(paper, own, limit=5)
+    people = phrases.DOT.join(part for part in (phrases.people(paper), phrases.affiliations(paper, 2)) if part)
+    return PaperCard(
+        title=paper.title,
+        url=f"/p/{listed.known.public_id}",
+        source=paper_url(listed.known) or "",
+        summary="" if listed.snippet else summarise(paper.abstract, paper.title),
+        people=people,
+        category=paper.categories[0] if paper.categories else "",
+        labels=tuple((label, f"{page}?{urlencode({'tag': label})}" if page else "") for label in labels),
+        more=f"+{more}" if more else "",
+        snippet=_snippet(listed.snippet),
+    )
+
+
+def _snippet(text: str) -> tuple[tuple[str, bool], ...]:
+    """Return the parts of a search's snippet; hits stand between U+0002 and U+0003."""
+    parts: list[tuple[str, bool]] = []
+    for number, piece in enumerate(text.split("\x02")):
+        hit, _, rest = piece.partition("\x03") if number else ("", "", piece)
+        parts += [(hit, True)] if hit else []
+        parts += [(rest, False)] if rest else []
+    return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartBar:
+    """A week of the chart; across in percent, down in pixels, so that type never shrinks."""
+
+    x: str
+    width: str
+    middle: str
+    y: float
+    height: float
+    css: str  #: h: one of the last four weeks; so: the unfinished one
+    value: int
+    big: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSpan:
+    """A bracket under four weeks with their sum."""
+
+    x1: str
+    x2: str
+    middle: str
+    text: str
+    big: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A topic's weeks, ready for the template."""
+
+    bars: tuple[ChartBar, ...]
+    ticks: tuple[tuple[str, str, str], ...]  #: (x, text, anchor)
+    spans: tuple[ChartSpan, ...]  #: empty where the weeks do not add up to the four-week numbers
+    base: int
+    height: int
+    label: str
+    rows: tuple[tuple[str, int], ...]  #: (week, papers)
+    hollow: bool
+
+
+def chart(momentum: Momentum) -> Chart | None:
+    """Return the chart of a topic, None without twelve weekly numbers; they are never invented."""
+    series, first = momentum.weekly, momentum.weekly_from
+    if len(series) != WEEKS or first is None:
+        return None
+    total = WEEKS + 9 * _GAP + 2 * _GROUP_GAP
+    places, x = [], 0.0
+    for week in range(WEEKS):
+        places.append(x)
+        x += 1 + (_GROUP_GAP if week in (3, 7) else _GAP)
+
+    def percent(units: float) -> str:
+        return f"{units / total * 100:.2f}%"
+
+    peak, base = max(*series, _LEAST_PEAK), _TOP + _HEIGHT
+    bars = []
+    for week, papers in enumerate(series):
+        height = 1 if papers == 0 else max(3, round(papers / peak * _HEIGHT))
+        hollow = momentum.partial and week == WEEKS - 1 and papers > 0
+        bars.append(
+            ChartBar(
+                x=percent(places[week]),
+                width=percent(1),
+                middle=percent(places[week] + 0.5),
+                y=base - height + (0.5 if hollow else 0),
+                height=height - (0.5 if hollow else 0),
+                css="so" if hollow else "h" if week >= 8 else "",
+                value=papers,
+                big=week >= 8,
+            )
+        )
+    weeks = [first + timedelta(weeks=week) for week in range(WEEKS)]
+    names = [phrases.day(week) for week in weeks]
+    ticks = [(percent(places[week]), names[week], "start") for week in (0, 4, 8)] + [("100%", names[-1], "end")]
+    return Chart(
+        bars=tuple(bars),
+        ticks=tuple(ticks),
+        spans=_spans(momentum, places, percent),
+        base=base,
+        height=base + 54,
+        label="Weekly counts: " + ", ".join(f"{name} {papers}" for name, papers in zip(names, series, strict=True)),
+        rows=tuple(zip(names, series, strict=True)),
+        hollow=momentum.partial,
+    )
+
+
+def _spans(momentum: Momentum, places: Sequence[float], percent: Callable[[float], str]) -> tuple[ChartSpan, ...]:
+    """Return the sums under the last two groups of four, if they are the numbers of the headline."""
+    before, now = sum(momentum.weekly[4:8]), sum(momentum.weekly[8:])
+    if (before, now) != (momentum.previous, momentum.current):
+        return ()
+    return tuple(
+        ChartSpan(
+            percent(places[a]),
+            percent(places[b] + 1),
+            percent((places[a] + places[b] + 1) / 2),
+            phrases.count_noun(count),
+            a == 8,
+        )
+        for a, b, count in ((4, 7, before), (8, 11, now))
+    )
+
+
+def month_of(day: date) -> str:
+    """Return "September 2026"."""
+    return f"{day:%B %Y}"
