@@ -107,8 +107,8 @@ def read_item(item: Any, entry: Mapping[str, Any], context: FeedContext) -> Pape
     when = _read_date(fields, entry, context, announce, warnings)
     comment = one_line(fields.first("arxiv:comment") or "")
     return Paper(
-        title=(one_line(to_unicode(readable)) or readable)[:MAX_TITLE],
-        title_raw=title_raw[:MAX_TITLE],
+        title=(one_line(to_unicode(readable)) or readable)[:MAX_TITLE].rstrip(),
+        title_raw=title_raw[:MAX_TITLE].rstrip(),
         published=when.day,
         published_at=when.at,
         categories=_read_categories(fields, entry, title, is_arxiv=any(found.scheme == "arxiv" for found in ids)),

@@ -70,8 +70,10 @@ class SqlHistory:
     # -- topics and labels
 
     def vocabulary(self) -> Vocabulary:
-        """Return all labels and topic names known, with how often each was seen."""
-        counts = {row["name"]: row["seen"] for row in self._engine.query("SELECT name, seen FROM label")}
+        """Return all labels of listings and topic names known, with how often each was seen."""
+        counts = {
+            row["name"]: row["seen"] for row in self._engine.query("SELECT name, seen FROM label WHERE seen > 0")
+        }
         for row in self._engine.query("SELECT name FROM topic WHERE name IS NOT NULL"):
             counts.setdefault(row["name"], 1)
         return Vocabulary(counts)

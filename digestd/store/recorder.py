@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -53,7 +53,7 @@ class Recorder:
             self._list(work, self._stretches(work, diff), diff)
         for revision in diff.revisions:
             self._revision(work, revision)
-        self._labels(work, diff.papers)
+        self._labels(work, page, diff.papers)
         self._topic(work, page, diff)
 
     # -- the snapshot itself
@@ -361,7 +361,7 @@ class Recorder:
             "UPDATE paper SET record = :record WHERE id = :key", {"record": paper_text(record), "key": key}
         )
         self._engine.query("DELETE FROM unparsed WHERE paper_id = :key", {"key": key})
-        self._add_labels([(key, label) for label in record.topics])
+        self._add_labels([(key, label) for label in record.topics], listed=set(record.topics))
         for slug, kind in topics.items():
             self.sight([key], slug, kind, seen_at=seen_at)
 
@@ -376,8 +376,12 @@ class Recorder:
             seen_at,
         )
 
-    def _add_labels(self, pairs: Sequence[tuple[int, str]]) -> None:
-        """Give papers (key, label) pairs; those that they have already are passed over."""
+    def _add_labels(self, pairs: Sequence[tuple[int, str]], *, listed: Collection[str]) -> None:
+        """Give papers (key, label) pairs; those that they have already are passed over.
+
+        Only labels that a listing prints (``listed``) count as words that tag lines are cut by: the free keywords of feeds
+        and services would cut them in wrong places.
+        """
         known: set[tuple[int, str]] = set()
         for part in chunks(sorted({key for key, _ in pairs})):
             marks, args = placeholders("k", part)
@@ -394,13 +398,25 @@ class Recorder:
         self._engine.many(
             """INSERT INTO label (name, seen) VALUES (:label, :seen)
             ON CONFLICT (name) DO UPDATE SET seen = label.seen + excluded.seen""",
-            [{"label": label, "seen": seen} for label, seen in Counter(label for _, label in added).items()],
+            [
+                {"label": label, "seen": seen if label in listed else 0}
+                for label, seen in Counter(label for _, label in added).items()
+            ],
+        )
+        # a feed may have given the label, to this paper or another, before a listing printed it
+        self._engine.many(
+            "UPDATE label SET seen = 1 WHERE name = :label AND seen = 0",
+            [{"label": label} for label in sorted(listed)],
         )
 
-    def _labels(self, work: _Work, intents: Sequence[PaperIntent]) -> None:
+    def _labels(self, work: _Work, page: Page, intents: Sequence[PaperIntent]) -> None:
         topic = work.topics[work.meta.slug]
         records = {work.keys[one.index]: one.record or one.paper for one in intents if one.changed}
-        self._add_labels([(key, label) for key, record in records.items() for label in record.topics])
+        shown = intents if page.order is Order.LISTING else ()
+        self._add_labels(
+            [(key, label) for key, record in records.items() for label in record.topics],
+            listed={label for one in shown for label in one.paper.topics},
+        )
         self._engine.many(
             """INSERT INTO unparsed (paper_id, topic_id, run) VALUES (:key, :topic, :run)
             ON CONFLICT (paper_id) DO UPDATE SET run = excluded.run""",

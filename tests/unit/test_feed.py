@@ -488,3 +488,9 @@ def test_parse_feed_dblp_title_without_authors() -> None:
     """A title of dblp that has no venue stays whole."""
     feed = rss("<title>Kelp: a survey of fronds</title>").replace("Kelp Weekly", "dblp: kelp")
     assert "Kelp: a survey of fronds" == _paper(feed).title
+
+
+def test_parse_feed_with_a_title_cut_at_a_blank() -> None:
+    """A title that is cut for its length does not end in a blank."""
+    paper = _paper(rss(f"<title>{'k' * 999} {'p' * 50}</title>"))
+    assert ("k" * 999, "k" * 999) == (paper.title, paper.title_raw)
