@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from digestd.errors import ConfigError
+from digestd.store.accounts import SqlAccounts
 from digestd.store.engine import Engine
 from digestd.store.history import SqlHistory
 from digestd.store.outbox import SqlOutbox
@@ -25,6 +26,7 @@ class SqlStore:
         self._sources = SqlSources(engine)
         self._subscriptions = SqlSubscriptions(engine)
         self._outbox = SqlOutbox(engine)
+        self._accounts = SqlAccounts(engine)
 
     @property
     def history(self) -> SqlHistory:
@@ -45,6 +47,11 @@ class SqlStore:
     def sources(self) -> SqlSources:
         """Watched sources."""
         return self._sources
+
+    @property
+    def accounts(self) -> SqlAccounts:
+        """What holds the history, the digests and the outbox against each other."""
+        return self._accounts
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""

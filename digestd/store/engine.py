@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from digestd.model.audit import DatabaseState
+
 Row = Mapping[str, Any]
 
 
@@ -21,6 +23,9 @@ class Engine(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction; nests as a savepoint. StoreBusyError if another writer holds it too long."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Open a read transaction: all queries in it see one state, and no writer waits for it; never opened in another."""
 
     def query(self, sql: str, args: Row | None = None) -> list[dict[str, Any]]:
         """Run one statement and return its rows, [] where it returns none."""
@@ -33,6 +38,9 @@ class Engine(Protocol):
 
     def search(self, words: str, *, limit: int) -> Sequence[int]:
         """Return keys of papers whose title, abstract or authors hold the words, best first."""
+
+    def check(self) -> DatabaseState:
+        """Return what the database finds wrong in itself, and how it is set against how it must be."""
 
     def close(self) -> None:
         """Give back all connections; a second call does nothing."""
