@@ -183,7 +183,7 @@ class DigestMaker:
             )
             passed += [
                 (row.position, "told before" if row.known.key in told else "only a replacement")
-                for row in kept
+                for row in found  # those that a filter hides too: told before, they are not counted as hidden
                 if row.kind in TOLD and row.position > after and (row.known.key in told or not row.known.counted)
             ]
         since, until = digest_period(subscription, slot)
