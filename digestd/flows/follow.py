@@ -11,22 +11,26 @@ from dataclasses import replace
 from datetime import datetime
 
 from digestd.flows.ingest import cut_again
-from digestd.model.topic import Topic, Vocabulary
-from digestd.ports import Store
+from digestd.model.topic import MatchRule, Topic, Vocabulary
+from digestd.ports import History, Store
 from digestd.topics import make_slug, matches
 
 
 def sync_topics(store: Store, declared: Sequence[Topic], vocabulary: Vocabulary, *, now: datetime) -> None:
-    """Bring the declared topics into the history; those that changed nothing cost one look."""
+    """Bring the declared topics into the history; those that changed nothing cost one look.
+
+    A rule that changed takes in the known papers that it now matches, as a new topic does: an operator's edit is no news.
+    """
     for topic in declared:
         known = store.history.find_topic(topic.name)
         if known is None:
             start_topic(store, topic, vocabulary, now=now)
         elif _adds(known, topic):
             with store.transaction():
-                store.history.put_topic(
-                    Topic(slug=known.slug, name=topic.name, gloss=topic.gloss, rule=topic.rule), now=now
-                )
+                changed = replace(topic, slug=known.slug)
+                store.history.put_topic(changed, now=now)
+                if topic.rule is not None and topic.rule != known.rule:
+                    store.history.add_baseline(known.slug, _matching(store.history, topic.rule), seen_at=now)
 
 
 def start_topic(store: Store, topic: Topic, vocabulary: Vocabulary, *, now: datetime) -> Topic:
@@ -49,10 +53,13 @@ def start_topic(store: Store, topic: Topic, vocabulary: Vocabulary, *, now: date
         history.put_topic(made, now=now)
         keys = [paper.key for paper in history.labelled(topic.name)]
         if topic.rule is not None:
-            rule = topic.rule
-            keys += [paper.key for paper in history.all_papers() if matches(paper.paper, rule)]
+            keys += _matching(history, topic.rule)
         history.add_baseline(slug, tuple(dict.fromkeys(keys)), seen_at=now)
     return made
+
+
+def _matching(history: History, rule: MatchRule) -> list[int]:
+    return [paper.key for paper in history.all_papers() if matches(paper.paper, rule)]
 
 
 def _adds(known: Topic, declared: Topic) -> bool:
