@@ -29,8 +29,11 @@ MOST_FIRST = 500
 _DAY_NAMES = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
-#: no zone was ever more than a day away from another, so local dates this far around an instant hold all its labels
-_MARGIN = timedelta(days=2)
+#: files beside those of zones whose content is another on each machine
+_NO_ZONES = frozenset({"localtime", "posixrules"})
+
+#: longest cron expression; all minutes and hours written out have less
+_MOST_CRON = 400
 
 #: slots that one look back hands out at most: a schedule of each minute after years away must not fill the memory
 MOST_SLOTS = 100_000
@@ -54,6 +57,7 @@ def parse_schedule(text: str) -> Schedule:
         ConfigError: it says none; the message shows how it is written.
     """
     name, *words = text.split() or [""]
+    name = name.casefold()
     if name not in SCHEDULES:
         raise ConfigError(f"schedule: expected one of {', '.join(SCHEDULES)}, found '{text}'")
     return SCHEDULES[name].parse(words)
@@ -78,9 +82,16 @@ def find_zone(name: str) -> ZoneInfo:
         ConfigError: there is none of this name.
     """
     try:
-        return ZoneInfo(name)
+        zone = ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigError(f"zone: expected a name like 'Europe/Berlin', found '{name}'") from error
+        raise _no_zone(name) from error
+    if name in _NO_ZONES:
+        raise _no_zone(name)
+    return zone
+
+
+def _no_zone(name: str) -> ConfigError:
+    return ConfigError(f"zone: expected a name like 'Europe/Berlin', found '{name[:60]}'")
 
 
 def next_slot(schedule: Schedule, zone: str, after: datetime) -> Slot | None:
@@ -137,8 +148,8 @@ def instant_of(local: datetime, zone: ZoneInfo) -> datetime:
 def _slots(schedule: Schedule, zone: str, after: datetime) -> Iterator[Slot]:
     """Yield slots in the order in which they are due, from some before ``after`` on."""
     place = find_zone(zone)
-    start = (after - _MARGIN).astimezone(place).date()
-    for local in _kind(schedule)[1].local(schedule, start):
+    # a label is due when clocks first reach it, so that one due later is later than what clocks show now
+    for local in _kind(schedule)[1].local(schedule, after.astimezone(place).date()):
         yield Slot(local.isoformat(timespec="minutes"), instant_of(local, place))
 
 
@@ -198,9 +209,12 @@ def _parse_monthly(words: list[str]) -> Schedule:
 def _parse_cron(words: list[str]) -> Schedule:
     expression = " ".join(words)
     try:
+        if len(expression) > _MOST_CRON:
+            raise CronSimError("too long")  # noqa: TRY301 # said as all others are
         first = next(CronSim(expression, datetime(2000, 1, 1)), None)  # noqa: DTZ001 # local time, without a zone on purpose
     except CronSimError as error:
-        raise ConfigError(f"schedule: expected a cron expression like '30 7 * * 1', found '{expression}'") from error
+        found = expression if len(expression) <= _MOST_CRON else f"{expression[:40]}\u2026"
+        raise ConfigError(f"schedule: expected a cron expression like '30 7 * * 1', found '{found}'") from error
     if first is None or len(words) != 5:
         raise ConfigError(f"schedule: expected a cron expression with dates and five fields, found '{expression}'")
     return Cron(expression)
