@@ -113,6 +113,13 @@ def test_parts_of_two_tokens_make_no_third(one: str, two: str, scope: str, other
     assert read_token(SECRETS, mixed, Purpose.FEED, NOW) is None
 
 
+def test_letter_of_another_alphabet_is_not_folded() -> None:
+    """The Kelvin sign is no "k", although its small letter is one."""
+    token = make_token(SECRET, Purpose.FEED, "kelp")
+    assert read_token(SECRETS, token.replace("k", "K"), Purpose.FEED, NOW) is not None
+    assert read_token(SECRETS, token.replace("k", "\u212a"), Purpose.FEED, NOW) is None
+
+
 def test_token_without_scope_does_not_read_as_one_with_an_empty_scope() -> None:
     """There is one spelling of a token."""
     assert read_token(SECRETS, TOKEN[:-26] + "-" + TOKEN[-26:], Purpose.UNSUBSCRIBE, NOW) is None
