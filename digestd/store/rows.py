@@ -15,7 +15,8 @@ from digestd.model.topic import MatchRule, Topic
 
 def instant(value: datetime) -> str:
     """Return an instant as fixed-width UTC text that sorts: "2026-09-30T06:00:00.000000Z"."""
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # strftime does not fill up years before 1000
+    return value.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def to_instant(text: str) -> datetime:

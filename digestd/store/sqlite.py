@@ -17,11 +17,15 @@ from typing import Any
 from sqlite_utils import Database
 
 from digestd.errors import AlreadyExistsError, SchemaVersionError, StoreBusyError, StoreError
+from digestd.model.audit import DatabaseState
 from digestd.store import schema_followers, schema_sources  # noqa: F401 # importing them registers their migrations
 from digestd.store.engine import Row
 from digestd.store.schema import MIGRATIONS
 
 BUSY_TIMEOUT_S = 10.0
+
+#: rows of PRAGMA quick_check that are kept
+_MOST_FAULTS = 100
 
 
 class SQLiteEngine:
@@ -29,8 +33,9 @@ class SQLiteEngine:
 
     claim_lock = ""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._path = path
+        self._busy_timeout_s = busy_timeout_s
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
@@ -55,7 +60,11 @@ class SQLiteEngine:
         if db is None:
             # connections are made, used and left to one thread; only close() touches them from another
             conn = sqlite3.connect(
-                self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+                self._path,
+                timeout=self._busy_timeout_s,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
             )
             with self._lock:
                 self._open.append(conn)
@@ -78,10 +87,22 @@ class SQLiteEngine:
             db.conn.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                db.conn.execute("COMMIT")
             except BaseException:
+                # a COMMIT that failed leaves its transaction open, and everything after it would join that
                 db.rollback()
                 raise
-            db.conn.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Open a read transaction; the write-ahead log gives it one state, and lets writers go on."""
+        with _translated(self._path):
+            conn = self._db().conn
+            conn.execute("BEGIN")
+            try:
+                yield
+            finally:
+                conn.rollback()  # nothing was written
 
     def query(self, sql: str, args: Row | None = None) -> list[dict[str, Any]]:
         """Run one statement and return its rows."""
@@ -102,12 +123,32 @@ class SQLiteEngine:
 
     def search(self, words: str, *, limit: int) -> Sequence[int]:
         """Return keys of papers that hold the words, best first."""
-        db = self._db()
+        quoted = self._db().quote_fts(words)
+        if not any(char.isalnum() for char in words) or not quoted:
+            return []
         rows = self.query(
-            "SELECT rowid FROM paper_fts WHERE paper_fts MATCH :words ORDER BY rank LIMIT :limit",
-            {"words": db.quote_fts(words), "limit": limit},
+            """SELECT paper_fts.rowid FROM paper_fts JOIN paper ON paper.id = paper_fts.rowid
+            WHERE paper_fts MATCH :words AND paper.merged_into IS NULL ORDER BY rank LIMIT :limit""",
+            {"words": quoted, "limit": limit},
         )
         return [row["rowid"] for row in rows]
+
+    def check(self) -> DatabaseState:
+        """Return what SQLite finds wrong in the file, and how the connection is set."""
+        with _translated(self._path):
+            db = self._db()
+            said = [row[0] for row in db.conn.execute(f"PRAGMA quick_check({_MOST_FAULTS})")]
+            faults = [("PRAGMA quick_check", text, "ok") for text in said if text != "ok"]
+            faults += [
+                (f"PRAGMA foreign_key_check: table {table} row {row}", f"no {parent} that it names", "one")
+                for table, row, parent, _ in db.conn.execute("PRAGMA foreign_key_check").fetchmany(_MOST_FAULTS)
+            ]
+            for name, wanted, words in _SETTINGS:
+                found = db.conn.execute(f"PRAGMA {name}").fetchone()[0]
+                if found != wanted:
+                    faults.append((f"PRAGMA {name}", str(found), words))
+            faults += [("schema", f"without migration {one.name}", "it") for one in MIGRATIONS.pending(db)]
+        return DatabaseState(tuple(faults), tuple(_version_notes(sqlite3.sqlite_version_info)))
 
     def close(self) -> None:
         """Give back all connections."""
@@ -115,6 +156,24 @@ class SQLiteEngine:
             while self._open:
                 self._open.pop().close()
         self._local = threading.local()
+
+
+#: (PRAGMA, value, in words) that the promises rest on
+_SETTINGS = (("journal_mode", "wal", "wal"), ("synchronous", 2, "2 (FULL)"), ("foreign_keys", 1, "1"))
+
+
+def _version_notes(version: tuple[int, ...]) -> Iterator[str]:
+    """Yield what is known against a version of SQLite.
+
+    Source: sqlite.org/changes.html, 3.51.3: resetting the write-ahead log while two connections write or checkpoint could
+    lose commits from 3.7.0 on; also mended in 3.44.6 and 3.50.7.
+    """
+    mended = version >= (3, 51, 3) or (3, 50, 7) <= version < (3, 51) or (3, 44, 6) <= version < (3, 45)
+    if not mended:
+        yield (
+            f"SQLite {'.'.join(map(str, version))} has the WAL-reset fault (mended in 3.51.3, 3.50.7, 3.44.6): "
+            "let one process write at a time"
+        )
 
 
 def _known_migrations() -> set[str]:
@@ -127,13 +186,13 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.IntegrityError as error:
+        if "UNIQUE" not in str(error):
+            raise  # a row that points nowhere, or a ledger row to be deleted: a bug of ours
         raise AlreadyExistsError(f"history {path}: {error}") from error
     except sqlite3.OperationalError as error:
         text = str(error)
         if "locked" in text or "busy" in text:
-            raise StoreBusyError(
-                f"history {path}: another writer holds it for more than {BUSY_TIMEOUT_S:.0f} s"
-            ) from error
+            raise StoreBusyError(f"history {path}: another writer holds it for longer than the busy timeout") from error
         if any(word in text for word in ("syntax", "no such", "near ", "has no column", "ambiguous")):
             raise
         raise StoreError(f"history {path}: {text}") from error
