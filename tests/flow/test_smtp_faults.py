@@ -102,6 +102,7 @@ CASES = (
     Case("S42", "end", "554 5.7.1 spam", (NO,)),
     Case("S43", "end", "garbage", (UNKNOWN,), keep=True),
     Case("S43 not kept", "end", "garbage", (UNKNOWN,)),
+    Case("S43 two codes", "end", "250-kept\r\n550 5.7.1 or not", (UNKNOWN,), keep=True),
     Case("S44", "end", "drip", (UNKNOWN,), keep=True, waits=True),
     Case("S44 endless", "end", "endless", (UNKNOWN,), keep=True),
     Case("S44 long line", "end", "longline", (UNKNOWN,), keep=True),
@@ -344,6 +345,38 @@ async def test_connections_are_recycled_and_idle_out() -> None:
         assert 3 == server.connections
         await channel.close()
         await channel.close()
+
+
+async def test_connection_that_cannot_reset_is_not_used() -> None:
+    """If a server will not forget the refused envelope, the next message takes another connection."""
+    server = FaultServer((Script("rcpt", "550 5.1.1 no such user"), Script("rset", "500 5.5.2 what")))
+    async with server.running():
+        channel = relay(server)
+        results = await send_all(channel, [make_message(0), make_message(1)])
+        await channel.close()
+    assert [Refused, Sent] == [type(outcome) for outcome, _ in results]
+    assert 2 == server.connections
+
+
+async def test_connection_at_work_takes_leave_after_close() -> None:
+    """A connection that is at work when the channel is closed finishes its message and leaves."""
+    working, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> bool:
+        working.set()
+        await go_on.wait()
+        return True
+
+    server = FaultServer()
+    async with server.running():
+        channel = relay(server)
+        task = asyncio.create_task(channel.send(make_message(), before_dot=slow))
+        await working.wait()
+        await channel.close()
+        go_on.set()
+        assert Sent is type(await task)
+        async with asyncio.timeout(5):
+            await server.left(1)
 
 
 async def test_connections_are_bounded_and_never_shared() -> None:
