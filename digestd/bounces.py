@@ -44,7 +44,7 @@ _NO_MAILBOX = re.compile(
 _TYPES_OF_STATUS = frozenset({"message/delivery-status", "message/global-delivery-status"})
 _TYPES_OF_ORIGINAL = frozenset({"message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"})
 #: kinds of feedback that say nothing against a mail, or speak of our signatures (RFC 5965 7.3, RFC 6591)
-_NO_COMPLAINT = frozenset({"not-spam", "auth-failure", "dmarc"})
+_NO_COMPLAINT = frozenset({"", "not-spam", "auth-failure", "dmarc"})
 _DELIVERED_TO = ("Delivered-To", "X-Original-To", "Envelope-To", "X-Envelope-To", "To", "Cc")
 _AUTO_HEADERS = ("X-Autoreply", "X-Autorespond", "X-Autoresponder", "X-Vacation")
 
@@ -161,12 +161,7 @@ def _kind_of(status: str, said: str) -> ReportKind:
 
 def _blocks(part: Message) -> Iterator[Message]:
     """Yield the blocks of fields of a delivery report; the first is about the report itself."""
-    payload = part.get_payload()
-    if isinstance(payload, str):
-        payload = [message_from_string(block) for block in payload.split("\n\n")[:_MOST_PARTS]]
-    if not isinstance(payload, list):
-        return
-    for block in payload[:_MOST_PARTS]:
+    for block in list(part.get_payload())[:_MOST_PARTS]:
         if isinstance(block, Message):
             yield block
             # the library takes a report beyond ASCII for a mail: further blocks stand as the text of the first
@@ -220,10 +215,7 @@ def _sentence(text: str) -> str:
 
 def _read_complaint(part: Message, parts: Sequence[Message], token: str | None) -> BounceReport | None:
     """Return what a feedback report says; it comes to an address of its own, so our token stands in what it returns."""
-    payload = part.get_payload()
-    fields = payload[0] if isinstance(payload, list) and payload else message_from_string(str(payload))
-    if not isinstance(fields, Message):
-        return None
+    fields = next((block for block in part.get_payload() if isinstance(block, Message)), Message())
     kind = _field(fields, "Feedback-Type").casefold()
     if kind in _NO_COMPLAINT:
         return None
