@@ -33,7 +33,7 @@ from digestd.model.subscription import (
     Weekly,
 )
 from digestd.model.topic import Topic
-from digestd.store import SqlStore
+from digestd.store import SqlStore, open_store
 from digestd.store.engine import Row
 from digestd.store.outbox import SqlOutbox
 from digestd.store.rows_followers import preferences_text, schedule_text, to_preferences, to_schedule
@@ -518,8 +518,16 @@ def test_rows_of_and_revisions_follow_a_merge(store: SqlStore) -> None:
 # -- the store's own
 
 
+def test_secret_outlives_the_process(store: SqlStore, store_url: str) -> None:
+    """What was signed before a restart can be read after it."""
+    secret = store.secret("tokens")
+    again = open_store(store_url)
+    assert secret == again.secret("tokens")
+    again.close()
+
+
 def test_secret_is_made_once_for_each_name(store: SqlStore) -> None:
-    """A secret is 32 random bytes, the same for ever; each name has its own; one that was rolled back was never given."""
+    """A secret is 32 random bytes, the same for ever; each name has its own."""
     assert 32 == len(store.secret("tokens"))
     assert store.secret("tokens") == store.secret("tokens")
     assert store.secret("tokens") != store.secret("bounces")
