@@ -1,0 +1,1 @@
+"""The built-in web server: pages without account, feeds, forms. Floor 5. Entry points: app.create_app, server.WebServer."""
