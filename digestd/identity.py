@@ -193,18 +193,19 @@ def _agreeing(names: frozenset[PaperId], certain: Sequence[KnownPaper]) -> tuple
     Those that share a registry's id with the paper come before those that share a link or a title.
     """
     kept: list[KnownPaper] = []
-    for known in sorted(certain, key=lambda known: (not _shares_strong(names, known.ids), known.key)):
+    for known in sorted(certain, key=lambda known: (not shares_strong(names, known.ids), known.key)):
         if not any(contradicts(known.ids, other.ids) for other in kept):
             kept.append(known)
     return tuple(sorted(known.key for known in kept))
 
 
-def _shares_strong(names: Iterable[PaperId], others: Iterable[PaperId]) -> bool:
+def shares_strong(names: Iterable[PaperId], others: Iterable[PaperId]) -> bool:
+    """Return whether a registry gave both one id."""
     return any(name.scheme in STRONG_SCHEMES for name in frozenset(names).intersection(others))
 
 
 def _is_same(paper: Paper, names: frozenset[PaperId], known: KnownPaper) -> bool:
-    if _shares_strong(names, known.ids):
+    if shares_strong(names, known.ids):
         return True
     if contradicts(names, known.ids):
         return False

@@ -20,6 +20,7 @@ from digestd.identity import (
     is_plausible,
     match_paper,
     paper_ids,
+    shares_strong,
     title_print,
 )
 from digestd.model.paper import KnownPaper, Paper, PaperId
@@ -54,6 +55,10 @@ class _Index:
     def drop(self, key: int) -> None:
         """Forget a paper."""
         del self._papers[key]
+
+    def ids(self, key: int) -> frozenset[PaperId]:
+        """Return all names of a paper."""
+        return frozenset(self._papers[key].ids)
 
     def named(self, paper: Paper, ids: Iterable[PaperId]) -> list[KnownPaper]:
         names = (*ids, title_print(paper.title))
@@ -139,13 +144,24 @@ def _groups(page: Page, index: _Index) -> list[_Group]:
     seen = _Index(())
     for place, (paper, ids) in enumerate(zip(page.papers, page_names(page.papers), strict=True)):
         found = match_paper(paper, ids, index.named(paper, ids), similar=False).keys
-        # a known paper without a number is one of two on the page that a registry tells apart, not both
-        holders = {key: of_key[key] for key in found if key in of_key}
-        found = tuple(key for key in found if key not in holders or not contradicts(ids, groups[holders[key]].ids))
-        twins = set(match_paper(paper, ids, seen.named(paper, ids), similar=False).keys)
-        twins |= {of_key[key] for key in found if key in of_key}
-        group = _Group(place, paper, ids, found, paper.announce not in REPLACED)
-        for one in sorted(twins, reverse=True):
+        twins = match_paper(paper, ids, seen.named(paper, ids), similar=False).keys
+        # what a registry tells apart stays apart, though a paper without a number fits both; the page's own papers first
+        names = frozenset(ids)
+        joined: list[int] = []
+        for one in dict.fromkeys((*twins, *(of_key[key] for key in found if key in of_key))):
+            others = _all_names(groups[one], index)
+            if shares_strong(ids, others) or not contradicts(names, others):
+                names |= others
+                joined.append(one)
+        keys = []
+        for key in found:
+            others = index.ids(key)
+            fits = shares_strong(ids, others) or not contradicts(names, others)
+            if of_key[key] in joined if key in of_key else fits:
+                names |= others
+                keys.append(key)
+        group = _Group(place, paper, ids, tuple(keys), paper.announce not in REPLACED)
+        for one in sorted(joined, reverse=True):
             earlier = groups.pop(one)
             seen.drop(one)
             earlier.join(group)
@@ -154,6 +170,10 @@ def _groups(page: Page, index: _Index) -> list[_Group]:
         of_key.update(dict.fromkeys(group.keys, group.place))
         seen.put(KnownPaper(key=group.place, paper=group.paper, first_seen_at=_NEVER, ids=group.ids))
     return [groups[place] for place in sorted(groups)]
+
+
+def _all_names(group: _Group, index: _Index) -> frozenset[PaperId]:
+    return frozenset(group.ids).union(*(index.ids(key) for key in group.keys))
 
 
 def _intent(

@@ -126,6 +126,29 @@ def test_two_that_a_registry_tells_apart_are_not_one_known_paper() -> None:
     assert (4, None) == (first.key, second.key)
 
 
+def test_a_shared_number_outweighs_another_doi() -> None:
+    """A journal may give a paper a second DOI; the number says which paper it is."""
+    old = known(4, make_paper("Kelp", ids=(*arxiv(1), PaperId("doi", "10.1234/a"))))
+    (intent,) = match([make_paper("Kelp", ids=(*arxiv(1), PaperId("doi", "10.1234/b")))], old)
+    assert 4 == intent.key
+
+
+def test_a_paper_that_fits_two_joins_one() -> None:
+    """Without a number it is one of two papers that a registry tells apart, never the bridge between them."""
+    page = [
+        make_paper("Kelp Forests of the North", ids=arxiv(2)),
+        make_paper("Quiet Reefs at Night", ids=arxiv(1)),
+        make_paper("Quiet Reefs at Night"),
+        make_paper("Quiet Reefs at Night", ids=arxiv(2)),
+    ]
+    first = match(page)
+    assert [(0, (3,)), (1, (2,))] == [(intent.index, intent.twins) for intent in first]
+    stored = [
+        KnownPaper(key, intent.record or intent.paper, NOW, ids=intent.ids) for key, intent in enumerate(first, start=1)
+    ]
+    assert [(1,), (2,)] == [intent_keys(intent) for intent in match(page, *stored)]
+
+
 def test_a_twin_that_is_no_replacement_counts() -> None:
     """A paper announced as new and as a replacement on one page is counted."""
     replaced, announced = make_paper("Kelp", announce="replace"), make_paper("Kelp", announce="new")
@@ -219,7 +242,7 @@ def test_no_paper_of_a_page_is_lost_or_doubled(papers: list[Paper], before: list
 
 
 @given(st.lists(PAPERS, min_size=1, max_size=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_a_page_that_comes_again_adds_no_paper(papers: list[Paper]) -> None:
     """Every paper that was just written is found again."""
     first = match(papers)
