@@ -15,6 +15,7 @@ from bench.measure import Part, Result, measure_part, run_here
 
 #: name -> module with PART
 PARTS = {
+    "ingest": "bench.ingest",
     "listing": "bench.listing",
     "start": "bench.start",
 }
@@ -66,9 +67,9 @@ def main(arguments: list[str]) -> int:
         print(json.dumps(run_here(run, Path(folder))))
         return 0
     if arguments == ["soak"]:
-        from bench.soak import soak
+        from bench.soak import crash_soak, soak
 
-        return soak()
+        return max(soak(), crash_soak())
     names = arguments or list(PARTS)
     if unknown := [name for name in names if name not in PARTS]:
         print(f"bench: no part {', '.join(unknown)}; there are {', '.join(PARTS)} and soak", file=sys.stderr)

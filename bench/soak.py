@@ -34,6 +34,17 @@ def damaged(text: str, chance: random.Random) -> bytes:
     return bytes(body)
 
 
+#: kills at each point
+CRASH_RUNS = int(os.environ.get("SOAK_CRASHES", "40"))
+
+
+def crash_soak() -> int:
+    """Return 0 if nothing was lost, and nothing doubled unknown, when commands were killed at every point."""
+    from tests.crash.harness import soak as kill_often
+
+    return kill_often(CRASH_RUNS)
+
+
 def soak(seconds: float = float(os.environ.get("SOAK_SECONDS", "300"))) -> int:
     """Return 0 if memory grew by less than a tenth after the first quarter, 1 if more."""
     from digestd.errors import ParseError

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from digestd.errors import DigestdError, FetchError, StoreError
+from digestd.faults import crash_point
 from digestd.flows.read_source import Collected, DocumentReader, Reading, Watched
 from digestd.model.source import FetchOutcome, FetchState, OutcomeKind, Poll
 from digestd.polling import current_state, is_due, reject_document, respect_ttl
@@ -142,9 +143,12 @@ class _Run:
             raise
         kept = self._state_after(watched, state, outcome, reading)
         await self._call(lambda: self._keep(name, kept, reading.poll))
+        crash_point("collect.kept")
         for one in reading.results:
             self._tell(one)
-        return kept, self._settle(watched, outcome, reading.problem)
+        settled = self._settle(watched, outcome, reading.problem)
+        crash_point("collect.settled")
+        return kept, settled
 
     async def _take_none(self, watched: Watched, outcome: FetchOutcome) -> tuple[FetchState, bool]:
         """Keep what a fetch without a document says."""

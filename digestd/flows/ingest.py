@@ -49,18 +49,17 @@ def ingest_document(
         ParseError: it could not be read; the history is as it was.
         StoreError: it could not be recorded; the history is as it was.
     """
-    crash_point("ingest.seen")
     raw_digest = sha256(document.body).hexdigest()
     same = _same_bytes(store.history, document, options, raw_digest)
     if same is not None:
         return _unchanged(store.history, same, raw_digest)
     page = read_page(store.history, document, options, parse)
-    crash_point("ingest.parsed")
     return record_page(store, page, document, options, raw_digest)
 
 
 def read_page(history: History, document: Document, options: IngestOptions, parse: Parse = parse_document) -> Page:
     """Return the page of a document, parsed with all labels known; ParseError if it can't be read."""
+    crash_point("ingest.seen")
     page = parse(document, merged_vocabulary(options.vocabulary, history.vocabulary()))
     return replace(page, order=options.order) if options.order is not None else page
 
@@ -79,6 +78,7 @@ def record_page(
     store: Store, page: Page, document: Document, options: IngestOptions, raw_digest: str
 ) -> SnapshotRecord:
     """Record a parsed page in one transaction."""
+    crash_point("ingest.parsed")
     history, digest = store.history, page_hash(page)
     fetched_at = document.fetched_at or options.now
     with store.transaction():

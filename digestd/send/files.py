@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from digestd.errors import ChannelError
+from digestd.faults import crash_point
 
 _PREFIX = ".digestd-"
 _SUFFIX = ".new"
@@ -103,10 +104,13 @@ def _replace(target: Path, body: bytes, mode: int) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(body)
+            crash_point("publish.written")
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
+        crash_point("publish.synced")
         Path(name).replace(target)
+        crash_point("publish.moved")
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

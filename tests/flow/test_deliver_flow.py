@@ -347,7 +347,8 @@ async def test_store_that_fails_ends_the_run_and_the_next_one_sees_to_it(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that cannot record a result ends with the error; the mail is uncertain then, the others go out once."""
-    settle, failed = store.outbox.settle, []
+    settle = store.outbox.settle
+    failed: list[int] = []
 
     def failing(key: int, *args: object, **given: object) -> DeliveryState:
         if not failed:
