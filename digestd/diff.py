@@ -158,7 +158,15 @@ def _listing_kind(intent: PaperIntent, intents: Sequence[PaperIntent], state: To
         _lies_inside(intent, intents, state, stretch) for stretch in state.stretches
     ):
         return Kind.NEWLY_TAGGED
-    return Kind.NEW if day > state.start else Kind.BACKFILL
+    return Kind.NEW if day > state.start or _came_after_the_start(day, state) else Kind.BACKFILL
+
+
+def _came_after_the_start(day: date, state: TopicState) -> bool:
+    """Whether an unseen paper of the start's own day came later than the first page.
+
+    Newest first, a page shows all of its newest day if it shows anything older, so what it did not show was not there yet.
+    """
+    return day == state.start and any(stretch.since < day == stretch.until for stretch in state.stretches)
 
 
 def _lies_inside(intent: PaperIntent, intents: Sequence[PaperIntent], state: TopicState, stretch: Stretch) -> bool:

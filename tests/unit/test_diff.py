@@ -187,11 +187,21 @@ def test_a_paper_of_an_older_stretchs_upper_edge_day_goes_by_its_place() -> None
     old = known(1, note("A", 12))
     older = Stretch(day(5), day(12), 1, seen_at=NOW)
     state = replace(
-        topic(None, start=12), stretches=(Stretch(day(40), day(60), 2, seen_at=NOW), older), stretch_of=((1, 1),)
+        topic(None, start=50), stretches=(Stretch(day(40), day(60), 2, seen_at=NOW), older), stretch_of=((1, 1),)
     )
     state = replace(state, sighted=frozenset({1}))
     assert [Kind.BACKFILL] == kinds(diff([note("B", 12), old.paper], state, papers_known=[old]))
     assert [Kind.NEWLY_TAGGED] == kinds(diff([old.paper, note("B", 12)], state, papers_known=[old]))
+
+
+def test_a_paper_of_the_starts_own_day_came_after_the_start() -> None:
+    """The first page showed all of its newest day, so what it did not show was not there yet: it is told."""
+    newest = Stretch(day(40), day(60), 2, seen_at=NOW)
+    first = Stretch(day(5), day(12), 1, seen_at=NOW)
+    state = replace(topic(None, start=12), stretches=(newest, first))
+    assert [Kind.NEW, Kind.BACKFILL] == kinds(diff([note("B", 12), note("C", 5)], state))
+    one_day = replace(state, stretches=(newest, Stretch(day(12), day(12), 1, seen_at=NOW)))
+    assert [Kind.BACKFILL] == kinds(diff([note("B", 12)], one_day))
 
 
 def test_a_known_paper_is_never_sighted_again() -> None:
