@@ -141,6 +141,7 @@ class _Run:
         except StoreError:
             await self._hold_back(watched, state)
             raise
+        crash_point("collect.recorded")
         kept = self._state_after(watched, state, outcome, reading)
         await self._call(lambda: self._keep(name, kept, reading.poll))
         crash_point("collect.kept")

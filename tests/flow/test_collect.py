@@ -629,6 +629,31 @@ async def test_collect_file_that_cannot_be_put_away_ends_the_run(bench: Bench) -
     assert (bench.folder / "1.json").exists()
 
 
+class Killed(BaseException):
+    """Ends a run where it stands."""
+
+
+@pytest.mark.parametrize("point", ["collect.recorded", "collect.kept", "collect.settled"])
+async def test_collect_stopped_anywhere_tells_once(bench: Bench, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+    """A run that ends between any two steps loses no paper and tells none twice: the next run goes on from there."""
+    bench.put("1.json", listing([82], 1))
+    await collect(bench.store, [bench.watched(parse_document)], bench.options())
+
+    def kill(name: str) -> None:
+        if name == point:
+            raise Killed
+
+    bench.put("2.json", listing([84, 83, 82], 3))
+    with monkeypatch.context() as patch:
+        patch.setattr("digestd.faults.HOOK", kill)
+        with pytest.raises(BaseExceptionGroup):
+            await collect(bench.store, [bench.watched(parse_document)], bench.options())
+    assert 0 == await collect(bench.store, [bench.watched(parse_document)], bench.options())
+    assert ["done/2026-09/1.json", "done/2026-09/2.json"] == names(bench.folder)
+    rows = bench.store.history.sightings("tide-sound", 0, bench.store.history.head())
+    assert ["Tide Note 82", "Tide Note 84", "Tide Note 83"] == [row.known.paper.title for row in rows]
+
+
 async def test_retry_without_quarantine_does_nothing(bench: Bench) -> None:
     """There may be nothing to try again."""
     assert 0 == await retry(bench.store, [bench.watched(parse_document)], bench.options())
