@@ -482,3 +482,17 @@ def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         below = merged.get(key)
         merged[key] = _merge(below, value) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
     return merged
+
+
+def notify_socket() -> str | None:
+    """Return the socket at which the service manager listens (sd_notify(3)); None if there is no such manager."""
+    return os.environ.get("NOTIFY_SOCKET") or None
+
+
+def watchdog_seconds() -> float | None:
+    """Return how often the service manager wants to hear from us at the least (sd_watchdog_enabled(3)); None: never."""
+    given = os.environ.get("WATCHDOG_USEC", "")
+    wanted_of = os.environ.get("WATCHDOG_PID", "")
+    if not given.isdigit() or (wanted_of and wanted_of != str(os.getpid())):
+        return None
+    return int(given) / 1_000_000

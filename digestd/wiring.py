@@ -93,10 +93,19 @@ class App:
         self._choices = choices
         self._clock = SystemClock()
 
-    @cached_property
+    @property
     def now(self) -> datetime:
-        """The instant that this run calls now."""
-        return self._choices.now or self._clock.now()
+        """The present instant; that of ``--now``, standing still, where it was given."""
+        return self.clock.now()
+
+    def stand_at(self, instant: datetime) -> None:
+        """Take an instant for now from here on."""
+        self._choices = replace(self._choices, now=instant)
+
+    @cached_property
+    def store_path(self) -> Path:
+        """The file of the history."""
+        return Path(self._choices.db or self.settings.store.path)
 
     @cached_property
     def settings(self) -> Settings:

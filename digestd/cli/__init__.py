@@ -17,6 +17,7 @@ from digestd.errors import ConfigError, DigestdError, NotFoundError, SchemaVersi
 
 #: command -> (module of this package, what it does); a module is imported when its command runs, so that help is quick
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run", "Work as a daemon until told to stop."),
     "parse": ("parse", "Show what digestd reads in a file."),
     "ingest": ("ingest", "Read files into the history and say what is new."),
     "collect": ("collect", "Ask the sources once and say what is new."),
@@ -25,7 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "papers": ("papers", "List the papers of a topic."),
     "search": ("search", "Find papers by words."),
     "momentum": ("momentum", "Show how topics move."),
-    "preview": ("preview", "Show the digest that a follower of a topic would get now."),
+    "preview": ("preview", "Show the digest that a reader would get next, or a topic's follower now."),
     "publish": ("publish", "Write the feeds of all topics into a folder."),
     "follow": ("follow", "Let a reader follow topics, or change how."),
     "unfollow": ("unfollow", "End a reader's subscription, or take topics from it."),
@@ -34,6 +35,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "digest": ("digest", "Make the digests that are due."),
     "deliver": ("deliver", "Send what waits in the outbox."),
     "outbox": ("outbox", "List deliveries, and decide what a program must not."),
+    "bounce": ("bounce", "Take mail that came back: stop what must not be sent any more."),
+    "why": ("why", "Say why a reader was told of a paper, or was not."),
+    "replay": ("replay", "Show exactly what was sent."),
+    "audit": ("audit", "Check that everything is accounted for, exactly once."),
     "config": ("config", "Check and show the settings."),
     "demo": ("demo", "Show the whole way from a page to a mail, on sample pages."),
 }

@@ -39,15 +39,21 @@ class Shared:
     log_level: str | None = None
     log_format: str | None = None
 
-    @contextmanager
-    def app(self) -> Iterator[App]:
-        """Yield the parts of this run, closed afterwards."""
+    def make_app(self) -> App:
+        """Return the parts of a run, its log set up; who asks for it closes it."""
+        from digestd.config import journal_stream
         from digestd.logs import configure_logging
         from digestd.wiring import App, Choices
 
         log = {name: value for name, value in (("level", self.log_level), ("format", self.log_format)) if value}
         app = App(Choices(db=self.db, config=self.config, now=self.now, overrides={"log": log} if log else None))
-        configure_logging(app.settings.log.level, app.settings.log.format)
+        configure_logging(app.settings.log.level, app.settings.log.format, journal_stream=journal_stream())
+        return app
+
+    @contextmanager
+    def app(self) -> Iterator[App]:
+        """Yield the parts of this run, closed afterwards."""
+        app = self.make_app()
         try:
             yield app
         finally:

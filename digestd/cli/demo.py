@@ -92,7 +92,7 @@ def _write(app: App, record: SnapshotRecord, newest: Document, out: Path) -> int
     from digestd.render.mail import render_mail
 
     assert newest.fetched_at is not None
-    app.now = newest.fetched_at
+    app.stand_at(newest.fetched_at)
     digest = make_preview(app, (record.topic,))
     if digest is None:
         say("nothing to tell")
