@@ -14,6 +14,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 from rapidfuzz import fuzz
@@ -64,6 +65,7 @@ def fold(text: str) -> str:
     return "".join(char for char in plain if char.isalnum())
 
 
+@lru_cache(maxsize=4096)
 def title_print(title: str) -> str:
     """Return the form of a title by which it is found again.
 
@@ -82,6 +84,7 @@ def author_key(name: str) -> str:
     return _key(surname, given)
 
 
+@lru_cache(maxsize=16384)
 def author_keys(name: str) -> frozenset[str]:
     """Return the keys of a name in both orders: family names come first in many of the world's names.
 
@@ -330,6 +333,7 @@ def _differ_in_spelling(one: str, other: str) -> bool:
     return len(words) == len(others) and all(fuzz.ratio(a, b) >= 75 for a, b in zip(words, others, strict=True))
 
 
+@lru_cache(maxsize=4096)
 def _numbers(title: str) -> list[str]:
     """Return what counts parts: numbers, Roman ones and single letters too ("Part I", "Part B", "Part Two")."""
     words = [fold(word) for word in _PART_BREAK.split(title)]

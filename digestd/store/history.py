@@ -71,9 +71,7 @@ class SqlHistory:
 
     def vocabulary(self) -> Vocabulary:
         """Return all labels of listings and topic names known, with how often each was seen."""
-        counts = {
-            row["name"]: row["seen"] for row in self._engine.query("SELECT name, seen FROM label WHERE seen > 0")
-        }
+        counts = {row["name"]: row["seen"] for row in self._engine.query("SELECT name, seen FROM label WHERE seen > 0")}
         for row in self._engine.query("SELECT name FROM topic WHERE name IS NOT NULL"):
             counts.setdefault(row["name"], 1)
         return Vocabulary(counts)
@@ -126,7 +124,7 @@ class SqlHistory:
         known = Known(
             topic=self._state(slug, keys),
             papers=tuple(papers),
-            others=tuple(self._state(other, keys) for other in others),
+            others=self._other_states(others, keys),
         )
         return known, self._source_view(slug, source, page.order, keys, also)
 
@@ -235,6 +233,22 @@ class SqlHistory:
             sighted=frozenset(sighted),
             stretch_of=tuple(sorted(listed)),
         )
+
+    def _other_states(self, slugs: Sequence[str], keys: Sequence[int]) -> tuple[TopicState, ...]:
+        """Return which papers were sighted in topics that labels and rules name; their coverage decides nothing here."""
+        sighted: dict[str, set[int]] = {slug: set() for slug in slugs}
+        for some_slugs in chunks(slugs):
+            topics, topic_args = placeholders("s", some_slugs)
+            for part in chunks(keys):
+                marks, args = placeholders("k", part)
+                rows = self._engine.query(
+                    f"""SELECT topic.slug, ledger.paper_id FROM ledger JOIN topic ON topic.id = ledger.topic_id
+                    WHERE ledger.paper_id IN {marks} AND topic.slug IN {topics}""",  # noqa: S608 # as above
+                    topic_args | args,
+                )
+                for row in rows:
+                    sighted[row["slug"]].add(row["paper_id"])
+        return tuple(TopicState(slug, sighted=frozenset(found)) for slug, found in sighted.items())
 
     def _source_view(
         self, slug: str, source: str, order: Order, keys: Sequence[int], also: Sequence[tuple[int, str, str]]
