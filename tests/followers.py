@@ -32,7 +32,7 @@ def at(text: str) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def page(topic: str, *papers: tuple[str, str] | tuple[str, str, str], total: int | None = None) -> str:
+def page(topic: str, *papers: tuple[str, ...], total: int | None = None) -> str:
     """Return a topic page; a paper is (date, title) or (date, title, further labels), newest first."""
     blocks = [
         topic,
@@ -66,7 +66,7 @@ def start(store: SqlStore, topic: str, *, now: datetime, papers: int = 3) -> Non
     ingest(store, page(topic, *first), now=now)
 
 
-def add(store: SqlStore, topic: str, *papers: tuple[str, str] | tuple[str, str, str], now: datetime) -> None:
+def add(store: SqlStore, topic: str, *papers: tuple[str, ...], now: datetime) -> None:
     """Read a page of new papers above the first page's newest one."""
     ingest(store, page(topic, *papers, ("2026-09-20", f"{topic} Note 0")), now=now)
 

@@ -24,6 +24,7 @@ from digestd.model.delivery import (
     Message,
     Outcome,
     Refused,
+    Reply,
     Sent,
     Uncertain,
 )
@@ -91,6 +92,7 @@ class _Run:
         self.left: int | None = None  #: rows that may still be claimed; None: all
         self.at_dot: set[asyncio.Task[None]] = set()  #: workers whose message may be taken any moment
         self._is_dry, self._claiming = False, asyncio.Lock()
+        self._was_answered, self._last_fault = False, ""
 
     async def prepare(self) -> None:
         """Free what was left behind, and see to what is uncertain."""
@@ -193,8 +195,8 @@ class _Run:
         match outcome:
             case Deferred(relay_fault=True, pause=pause, why=why):
                 self._relay_failed(why, now, pause=pause)
-            case Sent() | Refused() | Uncertain():
-                self.breaker, self.faults = after_answer(), 0
+            case Sent() | Refused() | Uncertain() | Deferred(reply=Reply()):
+                self.breaker, self.faults, self._was_answered = after_answer(), 0, True
             case _:
                 pass
 
@@ -202,6 +204,7 @@ class _Run:
         self.faults += 1
         self.breaker = after_fault(self.breaker, now, self.options.draw())
         self.done.paused = why if pause else self.done.paused
+        self._last_fault = why
         if pause or self.faults >= FAULTS_IN_A_ROW:
             self.done.relay_down, self.done.retry_at = why, self.breaker.open_until
             self.stop.set()
@@ -213,6 +216,12 @@ class _Run:
         if outcome.relay_fault:
             return after_fault(self.breaker, now, self.options.draw()).open_until
         return next_attempt(row.attempts, row.created_at or now, now, self.options.draw())
+
+    def conclude(self) -> Delivered:
+        """Return what the run did; where nothing but faults was seen, however few, the relay is down."""
+        if self._last_fault and not self._was_answered:
+            self.done.relay_down, self.done.retry_at = self._last_fault, self.breaker.open_until
+        return self.done
 
     async def give_back(self) -> None:
         """Make ready again what was claimed and never begun."""
@@ -258,7 +267,7 @@ async def deliver(store: Store, channel: Channel, clock: Clock, options: Deliver
             raise error
     finally:
         await commits.close()
-    return run.done
+    return run.conclude()
 
 
 async def _let_finish(run: _Run, workers: Sequence[asyncio.Task[None]]) -> list[BaseException]:
