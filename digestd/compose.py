@@ -31,6 +31,9 @@ from digestd.model.snapshot import Kind
 from digestd.revision_words import is_withdrawal, merge_revisions, revision_line
 from digestd.summary import summarise
 
+#: kinds that are told; the others only in a welcome digest
+_NEWS = frozenset({Kind.NEW, Kind.NEWLY_TAGGED})
+
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
@@ -161,17 +164,20 @@ def _is_late(item: NewsItem, options: DigestOptions) -> bool:
 
 
 def _new_items(items: Sequence[NewsItem], options: DigestOptions) -> Sequence[NewsItem]:
-    """Return the items to be told as new, of items newest first."""
+    """Return the items to be told as new, of items newest first.
+
+    In a welcome digest what became news after the reader came is told whatever the limits; of the rest, a baseline that came
+    after the reader too, the latest.
+    """
     if not _is_open(options):
         return [item for item in items if item.kind is Kind.NEW]
     since, came = options.welcome_since, options.welcome_upto
-    fresh = [item for item in items if came is not None and item.position > came]
-    past = [item for item in items if came is None or item.position <= came]
-    kept = [item for item in past if since is None or _day(item.known) >= since]
+    fresh = {item.position for item in items if came is not None and item.position > came and item.kind in _NEWS}
+    kept = [item for item in items if item.position not in fresh and (since is None or _day(item.known) >= since)]
     if options.welcome_latest is not None:
         kept = kept[: max(options.welcome_latest, 0)]
-    told = [item for item in fresh if item.kind in (Kind.NEW, Kind.NEWLY_TAGGED)]
-    return sorted([*kept, *told], key=_newest_first)
+    chosen = fresh | {item.position for item in kept}
+    return [item for item in items if item.position in chosen]
 
 
 def _day(known: KnownPaper) -> date:
