@@ -206,7 +206,9 @@ def choose(stated: Momentum | None, counted: Momentum | None) -> Momentum:
     return stated if stated is not None else Momentum()
 
 
-def disagreement(stated: Momentum | None, counted: Momentum | None, missing: int = 0) -> str:
+def disagreement(
+    stated: Momentum | None, counted: Momentum | None, missing: int = 0, *, readings: Sequence[int] = ()
+) -> str:
     """Return in words how the source's count differs from ours by more than coverage explains; "" if it does not.
 
     Holes and missing papers explain that we count fewer, never that we count more.
@@ -215,11 +217,14 @@ def disagreement(stated: Momentum | None, counted: Momentum | None, missing: int
         stated: the source's figures, None if it states none.
         counted: our figures over the same 28 days, None if nothing was counted.
         missing: papers that the listing's totals prove and no page showed.
+        readings: our counts by what else the source may call four weeks; a figure between them is no disagreement.
     """
     if stated is None or counted is None or stated.current is None or counted.current is None:
         return ""
-    short = stated.current - counted.current
-    if short == 0 or (short > 0 and (not counted.complete or short <= missing)):
+    short = stated.current - max(counted.current, *readings, 0)
+    if short <= 0 and stated.current >= min((counted.current, *readings)):
+        return ""
+    if short > 0 and (not counted.complete or short <= missing):
         return ""
     known = f" and {missing} are known to be missing" if missing else ""
     return f"the source states {stated.current} in the last four weeks, {counted.current} were counted{known}"
@@ -251,7 +256,7 @@ def trend_of(momentum: Momentum, new: int | None = None) -> Trend:
         return Trend.UNKNOWN
     if previous is not None and is_few(current, previous):
         return Trend.FEW
-    if p_value >= NOISE_P or momentum.change_percent == 0:
+    if max(p_value, momentum.late_p_value or 0.0) >= NOISE_P or momentum.change_percent == 0:
         return Trend.STEADY
     if previous is not None:
         return Trend.UP if current > previous else Trend.DOWN

@@ -75,7 +75,7 @@ def _arrive(app: App, document: Document, what: str) -> SnapshotRecord:
 
 def _tell(app: App, record: SnapshotRecord) -> None:
     from digestd.coverage_words import coverage_line
-    from digestd.flows.preview import topic_momenta
+    from digestd.flows.momenta import topic_momenta
     from digestd.headline import headline
 
     topic = app.store.history.topic(record.topic)

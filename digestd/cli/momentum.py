@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from digestd.cli.common import Shared, find_topic, json_option, say, say_json_list, shared_options
+from digestd.cli.common import Shared, find_topic, instant_text, json_option, say, say_json_list, shared_options
 
 if TYPE_CHECKING:
     from digestd.model.digest import Momentum
@@ -33,7 +33,10 @@ def command(shared: Shared, names: tuple[str, ...], as_json: bool) -> int:
         say(f"{row['topic']}: {row['headline']}")
         if row["note"]:
             say(f"  {row['note']}")
-        say(f"  {row['coverage']}")
+        if row["coverage"]:
+            say(f"  {row['coverage']}")
+        if not row["fresh"] and row["seen_at"]:
+            say(f"  as of {row['as_of']}: the listing was not seen since")
         if row["disagreement"]:
             say(f"  {row['disagreement']}")
     return 0
@@ -41,9 +44,8 @@ def command(shared: Shared, names: tuple[str, ...], as_json: bool) -> int:
 
 def _row(app: App, topic: Topic) -> dict[str, object]:
     from digestd.coverage_words import coverage_line
-    from digestd.flows.preview import topic_momenta
+    from digestd.flows.momenta import topic_momenta
     from digestd.headline import headline
-    from digestd.momentum import disagreement
 
     history = app.store.history
     momenta, coverage = topic_momenta(history, topic, app.now), history.coverage(topic.slug)
@@ -58,27 +60,41 @@ def _row(app: App, topic: Topic) -> dict[str, object]:
         "trend": str(words.trend),
         "source": momenta.chosen.source,
         "as_of": momenta.as_of.isoformat(),
+        "seen_at": instant_text(momenta.seen_at),
+        "fresh": momenta.fresh,
         "stated": None
         if momenta.stated is None
-        else _figures(momenta.stated) | {"sentence": stated and stated.sentence},
-        "counted": _figures(momenta.counted) | {"complete": momenta.counted.complete},
+        else _figures(momenta.stated) | {"sentence": stated.sentence if stated is not None else ""},
+        "counted": _figures(momenta.counted)
+        | {
+            "complete": momenta.counted.complete,
+            "incomplete_because": momenta.incomplete,
+            "late_p_value": _rounded(momenta.counted.late_p_value, 6),
+        },
         "coverage": coverage_line(coverage),
         "known": coverage.known,
         "total_papers": coverage.total,
         "missing": coverage.missing,
-        "disagreement": disagreement(momenta.stated, momenta.counted, coverage.missing),
+        "disagreement": momenta.disagreement,
     }
 
 
 def _figures(momentum: Momentum) -> dict[str, object]:
+    interval = momentum.interval
     return {
         "papers_last_four_weeks": momentum.current,
         "previous_papers": momentum.previous,
         "change_percent": momentum.change_percent,
-        "interval_percent": momentum.interval and [round(edge, 1) for edge in momentum.interval],
-        "p_value": momentum.p_value and round(momentum.p_value, 6),
+        "interval_percent": [round(edge, 1) for edge in interval] if interval is not None else None,
+        "p_value": _rounded(momentum.p_value, 6),
         "share_percent": momentum.share_percent,
         "share_below": momentum.share_below,
+        "weeks_of_data": momentum.weeks,
         "weekly": list(momentum.weekly),
-        "weekly_from": momentum.weekly_from and momentum.weekly_from.isoformat(),
+        "weekly_from": momentum.weekly_from.isoformat() if momentum.weekly_from is not None else None,
+        "last_week_unfinished": momentum.partial,
     }
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

@@ -35,7 +35,7 @@ def command(shared: Shared, as_json: bool) -> int:
         found = {
             "now": instant_text(app.now),
             "sources": [source_status(app, spec) for spec in app.source_specs],
-            "topics": [topic_status(app.store.history, topic) for topic in app.store.history.topics()],
+            "topics": [topic_status(app.store.history, topic, app.now) for topic in app.store.history.topics()],
         }
     if as_json:
         say_json(found)
@@ -78,9 +78,10 @@ def _today(history: History, poll: Poll) -> Poll:
     return replace(poll, gaps=history.coverage(poll.topic).gaps)
 
 
-def topic_status(history: History, topic: Topic) -> dict[str, Any]:
+def topic_status(history: History, topic: Topic, now: datetime) -> dict[str, Any]:
     """Return what ``digestd status --json`` says of a topic; all keys are always there."""
     from digestd.coverage_words import coverage_line
+    from digestd.flows.momenta import topic_momenta
 
     coverage = history.coverage(topic.slug)
     last = history.last_published(topic.slug)
@@ -93,6 +94,7 @@ def topic_status(history: History, topic: Topic) -> dict[str, Any]:
         "gaps": [_gap(gap) for gap in coverage.gaps],
         "coverage": coverage_line(coverage),
         "last_published": last.isoformat() if last is not None else None,
+        "disagreement": topic_momenta(history, topic, now).disagreement,
     }
 
 
@@ -116,6 +118,8 @@ def _print(found: Mapping[str, Any]) -> None:
         say(f"    {', '.join(times)}")
     for topic in found["topics"]:
         say(f"  {topic['topic']}: {topic['coverage'] or 'nothing known yet'}")
+        if topic["disagreement"]:
+            say(f"    {topic['disagreement']}")
 
 
 def _minute(text: str) -> str:

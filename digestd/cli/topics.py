@@ -13,7 +13,7 @@ from digestd.cli.common import Shared, json_option, say, say_json_list, shared_o
 def command(shared: Shared, as_json: bool) -> int:
     """List the topics of the history."""
     from digestd.coverage_words import coverage_line
-    from digestd.flows.preview import topic_momenta
+    from digestd.flows.momenta import topic_momenta
     from digestd.headline import headline
 
     with shared.app() as app:

@@ -6,69 +6,17 @@ Nothing is written: it is composed as a digest is, from the ledger, as if the re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime
 
 from digestd.compose import compose_digest
-from digestd.coverage import top_stretch
 from digestd.coverage_words import coverage_line
-from digestd.model.digest import Digest, DigestOptions, DigestRequest, Momentum, NewsItem, TopicNews
-from digestd.model.snapshot import Coverage, Kind, LedgerRow
+from digestd.flows.momenta import topic_momenta
+from digestd.model.digest import Digest, DigestOptions, DigestRequest, NewsItem, TopicNews
+from digestd.model.snapshot import Kind, LedgerRow
 from digestd.model.topic import Topic
-from digestd.momentum import choose, counted_momentum, stated_momentum
 from digestd.ports import History
 
-#: weeks in a chart; two times four of them are compared
-CHART_WEEKS = 12
 TOLD = frozenset({Kind.NEW, Kind.NEWLY_TAGGED})
-
-#: a listing not looked at for so long may have grown: its own count is no longer complete
-_FRESH = timedelta(days=7)
-
-
-@dataclass(frozen=True, slots=True)
-class Momenta:
-    """What the source states of a topic and what we counted."""
-
-    stated: Momentum | None
-    counted: Momentum
-    as_of: date  #: last day that the count includes
-
-    @property
-    def chosen(self) -> Momentum:
-        """The one to print."""
-        return choose(self.stated, self.counted)
-
-
-def topic_momenta(history: History, topic: Topic, now: datetime) -> Momenta:
-    """Return a topic's momentum, stated and counted."""
-    coverage = history.coverage(topic.slug)
-    top = top_stretch(coverage.stretches)
-    seen = top.seen_at if top is not None and top.seen_at is not None else now
-    as_of = min(seen, now).date()
-    middle, first = as_of - timedelta(days=27), as_of - timedelta(days=55)
-    monday = as_of - timedelta(days=as_of.weekday())
-    weeks = history.weekly(topic.slug, monday - timedelta(weeks=CHART_WEEKS - 1), monday + timedelta(days=1))
-    stated = history.stated(topic.slug)
-    return Momenta(
-        stated=stated_momentum(stated) if stated is not None else None,
-        counted=counted_momentum(
-            [papers for _, papers in weeks],
-            history.count(topic.slug, middle, as_of + timedelta(days=1)),
-            history.count(topic.slug, first, middle),
-            complete=is_complete(coverage, first, now),
-            weekly_from=weeks[0][0] if weeks else None,
-        ),
-        as_of=as_of,
-    )
-
-
-def is_complete(coverage: Coverage, since: date, now: datetime) -> bool:
-    """Return whether all papers published since a day are known, by the listing's own showing."""
-    top = top_stretch(coverage.stretches)
-    if top is None or top.seen_at is None or coverage.missing or top.open_below:
-        return False
-    return top.since < since and now - top.seen_at <= _FRESH
 
 
 def topic_news(history: History, topic: Topic, rows: Sequence[LedgerRow], now: datetime) -> TopicNews:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from digestd.flows.preview import TOLD, topic_momenta
+from digestd.flows.momenta import topic_momenta
+from digestd.flows.preview import TOLD
 from digestd.headline import headline
 from digestd.model.feed import Feed, FeedFormat, FeedListing, FeedPaper, FeedPlace, FeedSite, FeedUrls
 from digestd.model.snapshot import Kind, LedgerRow

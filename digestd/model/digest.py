@@ -40,6 +40,7 @@ class Momentum:
     p_value: float | None = None  #: exact two-sided binomial p of C against C+P at one half
     interval: tuple[float, float] | None = None  #: 95 % interval of the change, in percent
     complete: bool = True  #: False for counted figures with holes in the coverage of the eight weeks
+    late_p_value: float | None = None  #: p of a counted fall without the days that the listing has not named papers of yet
 
 
 @dataclass(frozen=True, slots=True)
