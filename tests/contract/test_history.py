@@ -225,6 +225,16 @@ def test_papers_that_only_totals_prove_are_missing(store: SqlStore) -> None:
     assert 0 == store.history.coverage("reef-sound").missing
 
 
+def test_a_paper_that_was_listed_without_a_stretch_joins_one_later(store: SqlStore) -> None:
+    """A page without dates covers nothing; its papers still tie later pages together."""
+    bare = make_paper("Notes from the Northern Isles", published=None)
+    old, new = (make_paper(name, published=date(2026, 9, when)) for name, when in (("A", 1), ("B", 9)))
+    for place, papers in enumerate(([bare], [bare, old], [new, bare])):
+        record(store, make_page(papers), at=NOW + DAY * place)
+    (stretch,) = store.history.coverage("reef-sound").stretches
+    assert (date(2026, 9, 1), date(2026, 9, 9)) == (stretch.since, stretch.until)
+
+
 # -- transactions
 
 
@@ -568,6 +578,16 @@ def test_another_writer_for_too_long_is_busy(tmp_path: Path) -> None:
     other.execute("ROLLBACK")
     other.close()
     assert 1 == len(record(store, make_page([make_paper()])).sightings)
+    store.close()
+
+
+def test_a_transaction_is_a_writers_from_its_first_moment(tmp_path: Path) -> None:
+    """One that reads first and writes later would fail at once if another wrote in between."""
+    store = open_store(tmp_path / "history.sqlite")
+    other = sqlite3.connect(tmp_path / "history.sqlite", isolation_level=None, timeout=0)
+    with store.transaction(), pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("BEGIN IMMEDIATE")
+    other.close()
     store.close()
 
 

@@ -337,10 +337,12 @@ def test_a_topic_that_was_a_label_takes_its_papers_as_baseline(store: SqlStore) 
     """They bore the label before there was a topic to follow, so they are no news when their page comes again."""
     ingest(store, listing(12, 0, 12), vocabulary=LABELS)
     assert None is store.history.find_topic(LABELS[1])
-    ingest(store, listing(12, 0, 12).replace(LABELS[0], "xx", 1).replace("xx", LABELS[1], 1), vocabulary=LABELS)
-    before = store.history.coverage("sonar-maps").known
+    own = make_page([make_paper("Sonar over Silt")], topic=LABELS[1])
+    record_page(store, own, Document(b"", fetched_at=NOW), IngestOptions(NOW), "own")
+    assert (4, []) == (store.history.coverage("sonar-maps").known, told(store, "sonar-maps"))
     again = ingest(store, listing(13, 0, 12), at=NOW + DAY, vocabulary=LABELS)
-    assert (12, []) == (before, [seen for seen in again.sightings if seen.kind is Kind.NEWLY_TAGGED])
+    assert [Kind.NEW, Kind.NEW] == [seen.kind for seen in again.sightings]
+    assert titles([12]) == told(store, "sonar-maps")
 
 
 def test_following_a_label_makes_what_is_known_its_baseline(store: SqlStore) -> None:
