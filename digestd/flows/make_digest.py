@@ -311,6 +311,7 @@ class DigestMaker:
             sender=identity.sender,
             sender_name=identity.sender_name,
             recipient=reader.envelope,
+            recipient_name=reader.name,
             reply_to=identity.reply_to,
             date=made.slot.due_at,
             message_id=message_id(

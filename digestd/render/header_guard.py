@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from email import policy
 from email.header import Header
-from email.parser import BytesHeaderParser
+from email.parser import HeaderParser
 from email.utils import getaddresses
 
 from digestd.errors import RenderError
@@ -33,7 +33,9 @@ _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 _ADDRESS = re.compile(
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})|\[[0-9A-Fa-f:.]+\])"
 )
-_COMPAT = BytesHeaderParser(policy=policy.compat32)
+#: what may stand before the "@" of an address that needs SMTPUTF8, beside what may in others. Source: RFC 6532 3.2
+_BEYOND_ASCII = re.compile("[\u00a1-\U0010ffff]")
+_COMPAT = HeaderParser(policy=policy.compat32)
 
 
 def clean_header(text: str, limit: int) -> str:
@@ -74,6 +76,20 @@ def check_address(address: str) -> str:
     return address
 
 
+def recipient_address(address: str) -> str:
+    """Return a reader's address; one that needs SMTPUTF8 stands in the header as it is.
+
+    Raises:
+        RenderError: it is no plain address even so.
+
+    Source: RFC 6532 3.2.
+    """
+    local, at, domain = address.rpartition("@")
+    plain = _BEYOND_ASCII.sub("x", _UNSAFE.sub(" ", local))
+    check_address(f"{plain}{at}{domain}")
+    return address
+
+
 def in_angles(value: str, header: str) -> str:
     """Return ``<value>``; RenderError if a blank or an angle bracket in it would end it early."""
     if not value or any(character in "<>" or character.isspace() for character in value):
@@ -85,7 +101,7 @@ def in_angles(value: str, header: str) -> str:
 
 def mailbox(name: str, address: str, header: str) -> str:
     """Return ``Name <address>`` with the name quoted or encoded as it needs; the bare address for no name."""
-    checked = check_address(address)
+    checked = recipient_address(address) if header == "To" else check_address(address)
     shown = clean_header(name, 60)
     if not shown:
         return checked
@@ -97,19 +113,20 @@ def mailbox(name: str, address: str, header: str) -> str:
     return f'"{escaped}" <{checked}>'
 
 
-def header_line(name: str, value: str) -> bytes:
+def header_line(name: str, value: str, *, utf8: bool = False) -> bytes:
     """Return one header with its line end, folded before spaces that are there already, never inside a token.
 
     Args:
         name: of the header.
         value: ASCII, one line, not empty.
+        utf8: whether it may hold an address beyond ASCII after all.
 
     Raises:
         RenderError: the value holds control characters or anything beyond ASCII, or a token longer than a line.
 
     Source: RFC 5322 2.2.3 (folding), 2.1.1 (998 octets).
     """
-    if not value or not value.isascii() or not value.isprintable():
+    if not value or not (value.isascii() or utf8) or not value.isprintable():
         raise RenderError(f"header {name}: expected one line of ASCII, found {ascii(value)[:120]}", template=TEMPLATE)
     lines = [f"{name}:"]
     for token in value.split(" "):
@@ -117,27 +134,30 @@ def header_line(name: str, value: str) -> bytes:
         if not bare and len(lines[-1]) + 1 + len(token) > _WIDTH and token:
             lines.append("")
         lines[-1] += f" {token}"
-    longest = max(len(line) for line in lines)
+    longest = max(len(line.encode()) for line in lines)
     if longest > MAX_LINE:
         raise RenderError(f"header {name}: expected lines up to {MAX_LINE} octets, found {longest}", template=TEMPLATE)
-    return ("\r\n".join(lines) + "\r\n").encode("ascii")
+    return ("\r\n".join(lines) + "\r\n").encode()
 
 
-def check_head(head: bytes, names: Sequence[str], addresses: Mapping[str, Sequence[str]]) -> None:
+def check_head(
+    head: bytes, names: Sequence[str], addresses: Mapping[str, Sequence[str]], *, utf8: bool = False
+) -> None:
     """Return if a finished header block holds exactly these headers and addresses.
 
     Args:
         head: the block with all line ends, without the empty line.
         names: of all headers, in order.
         addresses: header name to the addresses that it must hold.
+        utf8: whether an address is beyond ASCII.
 
     Raises:
         RenderError: a header or an address more, less or other than meant, or a bare line break.
     """
     rest = head.replace(b"\r\n", b"")
-    if b"\r" in rest or b"\n" in rest or not rest.isascii():
+    if b"\r" in rest or b"\n" in rest or not (rest.isascii() or utf8):
         raise RenderError("a header holds a bare line break or a byte beyond ASCII", template=TEMPLATE)
-    parsed = _COMPAT.parsebytes(head + b"\r\n")
+    parsed = _COMPAT.parsestr((head + b"\r\n").decode())
     if parsed.keys() != list(names):
         raise RenderError(f"expected the headers {list(names)}, found {parsed.keys()}", template=TEMPLATE)
     for name, wanted in addresses.items():

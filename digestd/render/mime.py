@@ -57,6 +57,7 @@ class MailHeaders:
     archived_at: str | None = None  #: web copy
     feedback_id: str | None = None  #: "topic:kind:stream:sender"
     references: str | None = None  #: message id of a thread's root, with angle brackets
+    recipient_name: str = ""  #: the reader's, as the reader wrote it
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +214,12 @@ def build_message(parts: MailParts, headers: MailHeaders) -> bytes:
 def _head(skeleton: Skeleton, headers: MailHeaders) -> bytes:
     """Return the header block with its empty line, read back and compared."""
     fields = _fields(skeleton, headers)
-    head = b"".join(header_line(name, value) for name, value in fields)
+    utf8 = not headers.recipient.isascii()
+    head = b"".join(header_line(name, value, utf8=utf8 and name == "To") for name, value in fields)
     addresses = {"From": [headers.sender], "To": [headers.recipient]}
     if headers.reply_to is not None:
         addresses["Reply-To"] = [headers.reply_to]
-    check_head(head, [name for name, _ in fields], addresses)
+    check_head(head, [name for name, _ in fields], addresses, utf8=utf8)
     return head + b"\r\n"
 
 
@@ -236,7 +238,7 @@ def _fields(skeleton: Skeleton, headers: MailHeaders) -> list[tuple[str, str]]:
     optional: list[tuple[str, str | None]] = [
         ("From", mailbox(headers.sender_name, headers.sender, "From")),
         ("Reply-To", headers.reply_to and check_address(headers.reply_to)),
-        ("To", check_address(headers.recipient)),  # exactly one address: RFC 5322 3.6.3
+        ("To", mailbox(headers.recipient_name, headers.recipient, "To")),  # exactly one address: RFC 5322 3.6.3
         ("Subject", encode_text(skeleton.subject or "(no subject)", "Subject")),
         ("Date", format_datetime(headers.date.astimezone(UTC))),
         ("Message-ID", in_angles(headers.message_id.removeprefix("<").removesuffix(">"), "Message-ID")),
