@@ -17,6 +17,8 @@ from bench.measure import Part, Result, measure_part, run_here
 PARTS = {
     "ingest": "bench.ingest",
     "listing": "bench.listing",
+    "mail": "bench.mail",
+    "digests": "bench.digests",
     "start": "bench.start",
 }
 
