@@ -1,7 +1,7 @@
 """One parser under a coverage-guided fuzzer: ``python -m tests.fuzz.harness FOLDER [libFuzzer options]``.
 
 It needs atheris, which is no dependency of the project: ``.venv/bin/python -m pip install atheris``. Own fixtures are the
-seeds; what it finds is written as ``crash-...`` into the folder and belongs, once mended, into ``regressions/``.
+seeds; what it finds is written as ``crash-...`` into the folder and belongs, once mended, into ``regressions.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from digestd.model.topic import Vocabulary
 from digestd.parse import PARSERS, parse_document
 
 TESTS = Path(__file__).resolve().parents[1]
-REGRESSIONS = TESTS / "fuzz" / "regressions"
 SEEN = datetime(2026, 10, 21, 16, 0, tzinfo=UTC)
 VOCABULARY = Vocabulary({"Reef Sound": 3, "Sonar": 2, "Kelp": 1, "Kelp Sonar": 1})
 FORMATS = (None, *PARSERS)

@@ -11,7 +11,8 @@ import pytest
 from digestd.errors import ParseError
 from digestd.model.snapshot import Document
 from digestd.parse import parse_document
-from tests.fuzz.harness import FORMATS, REGRESSIONS, VOCABULARY, check, parse_any, seeds
+from tests.fuzz.harness import FORMATS, VOCABULARY, check, parse_any, seeds
+from tests.fuzz.regressions import FOUND
 
 #: seconds of processor time for 100 kB of anything; a healthy parser needs a tenth of it
 BUDGET_S = 3.0
@@ -70,8 +71,8 @@ def cases() -> Iterator[tuple[str, str, str]]:
 
 def test_what_the_fuzzer_found() -> None:
     """Inputs that once broke a parser, or made a page that cannot be stored, are refused or read."""
-    for path in sorted(REGRESSIONS.glob("*")):
-        check(path.read_bytes())
+    for data in FOUND.values():
+        check(data)
 
 
 def test_seeds_are_read() -> None:
