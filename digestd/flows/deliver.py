@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from digestd.errors import RenderError
 from digestd.faults import crash_point
@@ -46,6 +47,9 @@ FAULTS_IN_A_ROW = 3
 
 #: attempts that a bug in a channel may end before the row waits for a person
 MOST_BUGS = 3
+
+#: bodies kept unpacked: rows that are due together share a few
+_unpacked = lru_cache(maxsize=32)(unpack_content)
 
 _UNBUILT = "the mail cannot be built from what the outbox keeps"
 
@@ -290,7 +294,7 @@ def _message(claimed: Claimed) -> Message | None:
     try:
         return build_message(
             envelope.fields,
-            unpack_content(claimed.content),
+            _unpacked(claimed.content),
             sender=envelope.sender,
             recipient=envelope.recipient,
             smtputf8=envelope.smtputf8,

@@ -54,9 +54,29 @@ class Served:
 def make_due(kitchen: Kitchen, *, now: datetime) -> list[Served]:
     """Serve every subscription that is due and return what that did; one that fails does not stop the others."""
     served: list[Served] = []
+    makers = _Makers(kitchen, now)
     for batch in _batches(kitchen.store, now):
-        served += _serve_batch(kitchen, batch, now)
+        served += _serve_batch(makers, batch, now)
     return served
+
+
+class _Makers:
+    """The maker of a run: batches share what it has made, as long as the ledger stands still."""
+
+    def __init__(self, kitchen: Kitchen, now: datetime) -> None:
+        self.kitchen = kitchen
+        self._now = now
+        self._maker: DigestMaker | None = None
+
+    def current(self) -> DigestMaker:
+        """Return the maker, inside a transaction; a new one if the ledger has grown."""
+        if self._maker is None or self._maker.head != self.kitchen.store.history.head():
+            self._maker = self.kitchen.maker(self._now)
+        return self._maker
+
+    def forget(self) -> None:
+        """Make all anew: what it wrote was rolled back."""
+        self._maker = None
 
 
 def _batches(store: Store, now: datetime) -> Iterator[Sequence[Subscription]]:
@@ -70,15 +90,17 @@ def _batches(store: Store, now: datetime) -> Iterator[Sequence[Subscription]]:
         yield batch
 
 
-def _serve_batch(kitchen: Kitchen, batch: Sequence[Subscription], now: datetime) -> list[Served]:
+def _serve_batch(makers: _Makers, batch: Sequence[Subscription], now: datetime) -> list[Served]:
+    store = makers.kitchen.store
     try:
-        with kitchen.store.transaction():
-            maker = kitchen.maker(now)
-            served = [serve(kitchen.store, maker, subscription, now) for subscription in batch]
+        with store.transaction():
+            maker = makers.current()
+            served = [serve(store, maker, subscription, now) for subscription in batch]
             crash_point("slot.open")
     except StoreBusyError:
         raise  # the next one would wait as long, and in vain
     except Exception as error:
+        makers.forget()
         if len(batch) == 1:
             known = isinstance(error, DigestdError)
             log.error("subscription not served: %s subscription=%s", error, batch[0].public_id, exc_info=not known)
@@ -87,7 +109,7 @@ def _serve_batch(kitchen: Kitchen, batch: Sequence[Subscription], now: datetime)
         crash_point("slot.done")
         return served
     # one of them cannot be served; alone, the others can
-    return [done for subscription in batch for done in _serve_batch(kitchen, [subscription], now)]
+    return [done for subscription in batch for done in _serve_batch(makers, [subscription], now)]
 
 
 def serve(store: Store, maker: DigestMaker, subscription: Subscription, now: datetime) -> Served:

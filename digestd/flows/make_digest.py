@@ -94,6 +94,7 @@ class DigestMaker:
         self._revisions: dict[int, Sequence[tuple[int, KnownPaper, Revision]]] = {}
         self._rendered: dict[str, tuple[Digest | None, Skeleton | None]] = {}
         self._contents: dict[str, str] = {}
+        self._secrets: dict[str, bytes] = {}
 
     def make(self, subscription: Subscription, slot: Slot, *, coalesced: int = 0) -> Made:
         """Return a subscription's digest for a slot; nothing is written.
@@ -281,7 +282,7 @@ class DigestMaker:
 
     def _hidden_key(self, group: str) -> str:
         """Return a key that no text from outside can know, so that no title can hold a placeholder or boundary."""
-        return hmac.new(self._store.secret("render"), group.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._secret("render"), group.encode(), hashlib.sha256).hexdigest()
 
     def _links(self, group: str) -> Links:
         if self._identity.base_url is None:
@@ -314,9 +315,7 @@ class DigestMaker:
             recipient_name=reader.name,
             reply_to=identity.reply_to,
             date=made.slot.due_at,
-            message_id=message_id(
-                self._store.secret("instance").hex(), "digest", made.key, str(reader.key), identity.domain
-            ),
+            message_id=message_id(self._secret("instance").hex(), "digest", made.key, str(reader.key), identity.domain),
             key=self._hidden_key(made.group),
             list_id=f"{subscription.public_id}.{identity.domain}",
             list_name=identity.name,
@@ -354,8 +353,13 @@ class DigestMaker:
         base = self._identity.base_url
         return f"{base}/d/{self._token('feed', subscription)}/{quote(slot.label, safe=':~')}" if base else None
 
+    def _secret(self, name: str) -> bytes:
+        if name not in self._secrets:
+            self._secrets[name] = self._store.secret(name)
+        return self._secrets[name]
+
     def _token(self, purpose: str, subscription: Subscription) -> str:
-        return make_token(self._store.secret("tokens"), purpose, subscription.public_id)
+        return make_token(self._secret("tokens"), purpose, subscription.public_id)
 
 
 def told_items(made: Made) -> tuple[ToldItem, ...]:
