@@ -1,6 +1,6 @@
 """Ingest at all sizes of the history up to a million papers, and beside a peer: minutes, so only by name (make bench-full).
 
-The peer is the package ``reader`` (github.com/lemon24/reader), installed into an environment of its own beside the data; where it
+The peer is the package ``reader`` (github.com/lemon24/reader), in an environment of its own beside the checkout; where it
 can't be installed its measures are left out and the reason is printed.
 """
 

@@ -1,8 +1,12 @@
-"""What makes two pages the same content? Floor 1, pure. Entry points: :func:`page_hash` and :func:`batch_hash`."""
+"""What makes two pages the same content? Floor 1, pure.
+
+Entry points: :func:`page_hash`, :func:`paper_hash` (its part for one paper) and :func:`batch_hash`.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from hashlib import sha256
 
 from digestd.identity import first_author, title_id
@@ -10,15 +14,20 @@ from digestd.model.paper import Paper
 from digestd.model.snapshot import Order, Page
 
 
-def page_hash(page: Page) -> str:
+def page_hash(page: Page, unread: Sequence[str] = ()) -> str:
     """Return a hash of what a page says.
 
     Line ends, a byte order mark, the file's name and the time of fetching do not count, nor how far its tag lines could be
     cut; in a feed the order of the papers does not either.
+
+    Args:
+        page: parsed.
+        unread: of a feed, the hashes (:func:`paper_hash`) of the papers that it shows besides; the hash is that of the
+            page with all of them.
     """
-    papers = [_paper(paper) for paper in page.papers]
+    papers: Sequence[object] = [_paper(paper) for paper in page.papers]
     if page.order is Order.FEED:
-        papers.sort(key=repr)
+        papers = sorted([*map(paper_hash, page.papers), *unread])
     momentum = page.momentum
     content = [
         1,  # the version of this list: a new field must not make every old page look changed
@@ -31,6 +40,12 @@ def page_hash(page: Page) -> str:
         papers,
     ]
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+def paper_hash(paper: Paper) -> str:
+    """Return a hash of what a page says of one paper."""
+    text = json.dumps(_paper(paper), ensure_ascii=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 

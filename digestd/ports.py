@@ -35,6 +35,7 @@ from digestd.model.delivery import (
     Suppression,
 )
 from digestd.model.paper import KnownPaper, Revision
+from digestd.model.slices import KnownFeed
 from digestd.model.snapshot import (
     Coverage,
     Kind,
@@ -431,6 +432,22 @@ class Accounts(Protocol):
         """Return whether this kind of report of this digest was recorded before."""
 
 
+class FeedsRead(Protocol):
+    """Feeds as they were read the last time. Write calls join the open transaction."""
+
+    def find(self, place: str) -> KnownFeed | None:
+        """Return what is kept of a feed; None if it has to be read whole."""
+
+    def put(self, place: str, feed: KnownFeed | None) -> None:
+        """Keep a feed in place of what was kept before; None forgets it."""
+
+    def records(self, papers: Sequence[int]) -> Mapping[int, int]:
+        """Return key -> hash of the record as it stands now; papers merged into others are left out."""
+
+    def bearers(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Return name -> key of the paper that bears it; names that nobody bears are left out."""
+
+
 class Store(Protocol):
     """A history file with everything in it."""
 
@@ -453,6 +470,10 @@ class Store(Protocol):
     @property
     def sources(self) -> Sources:
         """Watched sources."""
+
+    @property
+    def feeds_read(self) -> FeedsRead:
+        """Feeds as they were read the last time."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""

@@ -6,6 +6,7 @@ nothing; the same content again changes nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,7 +15,9 @@ from pathlib import PurePath
 from urllib.parse import urlsplit
 
 from digestd.diff import DiffRules, diff_page
+from digestd.errors import ParseError
 from digestd.faults import crash_point
+from digestd.flows.sieve import Sieve
 from digestd.model.snapshot import Document, Kind, Order, Page, SeenTitle, SnapshotDiff, SnapshotMeta, SnapshotRecord
 from digestd.model.topic import Topic, Vocabulary
 from digestd.page_hash import page_hash
@@ -53,8 +56,25 @@ def ingest_document(
     same = _same_bytes(store.history, document, options, raw_digest)
     if same is not None:
         return _unchanged(store.history, same, raw_digest)
+    sieve = open_sieve(store, document, options)
+    rest = sieve.rest_of(document) if sieve is not None else None
+    if sieve is not None and rest is not None:
+        try:
+            page = sieve.joined(read_page(store.history, rest, options, parse))
+            return record_page(store, page, document, options, raw_digest, sieve)
+        except ParseError:
+            sieve.read_whole()
     page = read_page(store.history, document, options, parse)
-    return record_page(store, page, document, options, raw_digest)
+    return record_page(store, page, document, options, raw_digest, sieve)
+
+
+def open_sieve(store: Store, document: Document, options: IngestOptions) -> Sieve | None:
+    """Return the sieve of a feed that comes from an address, so that it will come again; None for other documents."""
+    address = options.address or document.origin
+    if address is None or options.order not in (None, Order.FEED):
+        return None
+    place = json.dumps([address, document.origin, options.topic, options.source, document.media_type])
+    return Sieve.of(document, place, store, options.rules)
 
 
 def read_page(history: History, document: Document, options: IngestOptions, parse: Parse = parse_document) -> Page:
@@ -75,25 +95,43 @@ def merged_vocabulary(one: Vocabulary, other: Vocabulary) -> Vocabulary:
 
 
 def record_page(
-    store: Store, page: Page, document: Document, options: IngestOptions, raw_digest: str
+    store: Store, page: Page, document: Document, options: IngestOptions, raw_digest: str, sieve: Sieve | None = None
 ) -> SnapshotRecord:
-    """Record a parsed page in one transaction."""
+    """Record a parsed page in one transaction.
+
+    Args:
+        store: the history.
+        page: parsed; through a sieve, only what is new of it.
+        document: that shows the page.
+        options: of the run.
+        raw_digest: hash of the document's bytes.
+        sieve: through which a feed went, None for other documents.
+
+    Raises:
+        ReadWholeError: the sieve let through too little; the history is as it was.
+    """
     crash_point("ingest.parsed")
-    history, digest = store.history, page_hash(page)
+    history, digest = store.history, page_hash(page, sieve.unread if sieve is not None else ())
     fetched_at = document.fetched_at or options.now
     with store.transaction():
         topic = _topic_of(history, page, document, options)
         source = options.source or source_name(page, options.address or document.origin, topic.slug)
+        if sieve is not None:
+            sieve.check(topic.slug, source)
         if history.has_snapshot(topic.slug, digest, source):
             return _unchanged(history, topic, digest)
         also = other_topics(page.papers, history.topics(), topic.slug)
         known, view = history.known(topic.slug, page, source, also)
         diff = diff_page(page, known, view, rules=options.rules, fetched_at=fetched_at)
         meta = SnapshotMeta(topic.slug, source, digest, raw_digest, fetched_at, options.now)
+        if sieve is not None:
+            sieve.check(topic.slug, source, diff)
         labels_before = len(history.vocabulary().counts)
         history.record(meta, page, diff)
         if len(history.vocabulary().counts) > labels_before:
             cut_again(history, options.vocabulary, fetched_at=fetched_at)
+        if sieve is not None:
+            sieve.keep(page, known, diff, topic.slug, source)
         crash_point("ingest.open")
     crash_point("ingest.done")
     return _record(history, topic, meta, page, diff)

@@ -60,6 +60,7 @@ class Page:
     ttl_s: int | None = None  #: how long the source asks not to be read again
     format: str = "listing"  #: name of the parser in PARSERS
     warnings: tuple[str, ...] = ()
+    unread: int = 0  #: papers that it shows besides, not read again because the source showed them before
 
 
 class Kind(StrEnum):

@@ -12,6 +12,7 @@ from digestd.store.accounts import SqlAccounts
 from digestd.store.engine import Engine
 from digestd.store.history import SqlHistory
 from digestd.store.outbox import SqlOutbox
+from digestd.store.slices import SqlFeedsRead
 from digestd.store.sources import SqlSources
 from digestd.store.sqlite import SQLiteEngine
 from digestd.store.subscriptions import SqlSubscriptions
@@ -27,6 +28,7 @@ class SqlStore:
         self._subscriptions = SqlSubscriptions(engine)
         self._outbox = SqlOutbox(engine)
         self._accounts = SqlAccounts(engine)
+        self._feeds_read = SqlFeedsRead(engine)
 
     @property
     def history(self) -> SqlHistory:
@@ -52,6 +54,11 @@ class SqlStore:
     def accounts(self) -> SqlAccounts:
         """What holds the history, the digests and the outbox against each other."""
         return self._accounts
+
+    @property
+    def feeds_read(self) -> SqlFeedsRead:
+        """Feeds as they were read the last time."""
+        return self._feeds_read
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""

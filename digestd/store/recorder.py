@@ -87,7 +87,7 @@ class Recorder:
                 "list_order": str(page.order),
                 "format": page.format,
                 "total": page.total_papers,
-                "papers": len(page.papers),
+                "papers": len(page.papers) + page.unread,
                 "incomplete": int(page.incomplete),
                 "momentum": momentum_text(page.momentum),
                 "warnings": json.dumps([*page.warnings, *diff.warnings], ensure_ascii=False),
