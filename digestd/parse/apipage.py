@@ -50,7 +50,9 @@ def read_title(value: object) -> Text:
     found = read_text(value)
     if found is None:
         raise ParseError(f"expected a title, found {kind_of(value) if value is None else 'none that can be read'}")
-    return found if len(found.readable) <= _MAX_TITLE else Text(found.readable[:_MAX_TITLE].rstrip(), found.raw[:_MAX_TITLE].rstrip())
+    if len(found.readable) <= _MAX_TITLE:
+        return found
+    return Text(found.readable[:_MAX_TITLE].rstrip(), found.raw[:_MAX_TITLE].rstrip())
 
 
 def api_page(
