@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --require-virtualenv
 LOCK := $(UV) pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-annotate \
 	--custom-compile-command "make lock"
 
-.PHONY: demo test lint types bench soak lock clean
+.PHONY: demo test lint types bench bench-full soak lock clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.ready-to-run
@@ -32,6 +32,10 @@ types: $(VENV)/.ready-to-test
 # make bench PART=ingest runs one part.
 bench: $(VENV)/.ready-to-test
 	$(BIN)/python -m bench $(PART)
+
+# Histories up to a million papers, and a peer: half an hour.
+bench-full: $(VENV)/.ready-to-test
+	$(BIN)/python -m bench ingest-full
 
 soak: $(VENV)/.ready-to-test
 	$(BIN)/python -m bench soak

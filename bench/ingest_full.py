@@ -1,6 +1,6 @@
 """Ingest at all sizes of the history up to a million papers, and beside a peer: minutes, so only by name (make bench-full).
 
-The peer is the package ``reader`` (github.com/lemon24/reader), in an environment of its own beside the checkout; where it
+The peer is the package ``reader`` (github.com/lemon24/reader), in an environment of its own within the project's; where it
 can't be installed its measures are left out and the reason is printed.
 """
 
@@ -16,7 +16,7 @@ from bench.measure import Measure, Part
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 #: kept between runs: installing it takes longer than measuring it
-PEER = Path(__file__).resolve().parents[1] / ".venv-peers"
+PEER = Path(__file__).resolve().parents[1] / ".venv" / "peers"
 
 _PEER_RUN = """
 import os, shutil, sys, time
@@ -48,11 +48,11 @@ print(seconds)
 def install_peer() -> str | None:
     """Install the peer and return None, or why it can't be had."""
     python = PEER / "bin" / "python"
+    if any(PEER.glob("lib/python*/site-packages/reader")):
+        return None
     try:
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True, capture_output=True)
-            subprocess.run([str(python), "-m", "pip", "install", "-q", "reader"], check=True, capture_output=True)
-        subprocess.run([str(python), "-c", "import reader"], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True, capture_output=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", "reader"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         return f"{type(error).__name__}: {str(error)[:200]}"
     return None
@@ -68,7 +68,7 @@ def peer(phase: str, folder: Path) -> float:
 
 def _peer_measures() -> tuple[Measure, ...]:
     goals = {"first": 2.0, "unchanged": 200.0, "news": 20.0}
-    why = install_peer() if "ingest-full" in sys.argv else "not asked for"
+    why = install_peer()
     if why is not None:
         print(f"bench: without reader: {why}", file=sys.stderr)
         return ()
