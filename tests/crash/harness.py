@@ -19,7 +19,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -64,6 +64,11 @@ POINTS: dict[str, tuple[str, str]] = {
 UNSURE = ("c17", "c18", "c19", "c20", "c21", "c22")
 #: of these, those where the server has it
 TAKEN = ("c19", "c20", "c21", "c22")
+
+#: points where the client may have come further before the kill arrives, and what else may be then: a body that fits into
+#: the buffers of the network is past its dot before the server has read its middle; a reply on the wire may have been read
+#: and recorded, and the next mail begun
+RACES = ("c15", "c20")
 
 #: how often a point is reached in a run, where that is not once a mail
 REACHED = {"claim.before": 3, "claim.open": 2, "claim.done": 3, "slot.open": 1, "slot.done": 1} | {
@@ -282,7 +287,8 @@ class Harness:
                 if left or f"server:{found}" != point:
                     return False
                 assert started.wait(10)
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it was through before we were
+                    os.kill(pid, signal.SIGKILL)
                 return True
 
             sink.call_out = call_out
@@ -350,9 +356,6 @@ def run_all(harness: Harness, names: list[str], *, runs: int, on_uncertain: str,
 
 def wrong(result: Result, *, on_uncertain: str) -> str:
     """Return what is not as promised, "" if all is."""
-    if result.point == "c15" and result.flagged:
-        # a body that fits into the buffers of the network is past the final dot before the server has read its middle
-        result = replace(result, flagged=0, held=0)
     unsure, taken = result.point in UNSURE, result.point in TAKEN
     expected = Result(
         point=result.point,
@@ -361,7 +364,15 @@ def wrong(result: Result, *, on_uncertain: str) -> str:
         doubled=int(taken and on_uncertain == "resend"),
         flagged=int(unsure),
     )
+    if result.point in RACES:
+        allowed = [expected, replace(expected, held=0, doubled=0, flagged=0), _raced(expected)]
+        return "" if result in allowed else f"expected one of {allowed}, found {result}"
     return "" if result == expected else f"expected {expected}, found {result}"
+
+
+def _raced(expected: Result) -> Result:
+    """Return what a run may come to as well, if the client was quicker than the kill."""
+    return replace(expected, doubled=0, flagged=1)
 
 
 def table(results: list[Result]) -> str:
