@@ -140,6 +140,10 @@ class WebSettings(_Section):
     )
     host: Text = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    proxies: tuple[IPvAnyNetwork, ...] = Field(
+        default=(), description="Networks of proxies in front, whose word on a client's address is believed."
+    )
+    operator: Text | None = Field(default=None, description="Who runs this, one line at the foot of every page.")
 
     @field_validator("base_url")
     @classmethod

@@ -18,11 +18,10 @@ def command(shared: Shared, folder: Path, as_json: bool) -> int:
 
     A file is replaced whole, and only if its content changed; any web server can serve the folder.
     """
-    from digestd.flows.publish import publish_topics
+    from digestd.flows.publish import Publisher
 
     with shared.app() as app:
-        history = app.store.history
-        done = publish_topics(history, history.topics(), app.publish_options, app.file_writer(folder), now=app.now)
+        done = Publisher().publish(app.store, app.publish_options, app.file_writer(folder), now=app.now)
     if as_json:
         say_json({"folder": str(folder), "topics": done.topics, "files": done.files, "written": list(done.written)})
         return 0

@@ -1,30 +1,53 @@
-"""Feeds into a folder. Floor 4. Entry point: :func:`publish_topics`.
+"""Feeds for everybody. Floor 4. Entry points: :class:`Publisher`, for again and again; :func:`publish_topics`, for once.
 
-Each document is read back before it takes the place of the old one; what did not change is not written again.
+Each document is read back before it takes the place of the old one; what did not change is not written again. Per topic:
+its papers, with an archive, and its revisions for those who ask for them; then the newest papers of all topics, and a list
+of all feeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from digestd.compose import paper_url
 from digestd.flows.momenta import topic_momenta
 from digestd.flows.preview import TOLD
 from digestd.headline import headline
-from digestd.model.feed import Feed, FeedFormat, FeedListing, FeedPaper, FeedPlace, FeedSite, FeedUrls
+from digestd.model.feed import (
+    Feed,
+    FeedFormat,
+    FeedListing,
+    FeedPaper,
+    FeedPlace,
+    FeedRevision,
+    FeedSite,
+    FeedUrls,
+)
+from digestd.model.pages import FeedMarks
 from digestd.model.snapshot import Kind, LedgerRow
 from digestd.model.topic import Topic
 from digestd.phrases import affiliations, people
-from digestd.ports import History
-from digestd.render.feed import FORMATS, check_feed, split_feed, topic_feed
+from digestd.ports import History, Store
+from digestd.render.feed import FORMATS, check_feed, mixed_feed, revisions_feed, split_feed, topic_feed
 from digestd.render.opml import opml_bytes
+from digestd.revision_words import is_withdrawal, revision_line
 from digestd.summary import summarise
 
 #: puts files into the published folder and returns the names of those that were written
 WriteFiles = Callable[[Mapping[str, bytes]], Sequence[str]]
 
 SUFFIXES = {FeedFormat.RSS: "rss.xml", FeedFormat.ATOM: "atom.xml", FeedFormat.JSON: "feed.json"}
+
+#: folder of the feed of all topics; a topic of this name would take its place
+ALL = "all"
+
+#: revisions in a feed of them
+REVISIONS = 50
+
+#: sightings looked through for each entry of a feed of several topics: a paper may be in many of them
+_SIGHTS = 4
 
 #: entries that a young feed has at least, if the topic's baseline has them
 FILL_TO = 30
@@ -62,9 +85,99 @@ def publish_topics(
         files = topic_files(history, topic, options, now=now)
         count += len(files)
         written += write(files)
-    listing = opml_bytes(options.site.name, [_listing(topic, options) for topic in topics])
-    written += write({"topics.opml": listing})
+    written += write({"topics.opml": _opml(topics, options)})
     return Published(topics=len(topics), files=count + 1, written=tuple(written))
+
+
+class Publisher:
+    """Publishes again and again; only what changed since its last time is made anew."""
+
+    def __init__(self) -> None:
+        self._marks: FeedMarks | None = None
+        self._known: dict[str, tuple[Topic, str]] = {}
+        self._options: PublishOptions | None = None
+
+    def publish(self, store: Store, options: PublishOptions, write: WriteFiles, *, now: datetime) -> Published:
+        """Write what changed: feeds of topics with news, changed papers or another headline, and what sums them up.
+
+        The first time all is made. A run that fails is made up for by the next.
+        """
+        marks = store.pages.marks()
+        topics = store.history.topics()
+        known = {
+            topic.slug: (topic, headline(topic_momenta(store.history, topic, now).chosen).text) for topic in topics
+        }
+        fresh = self._marks is None or self._options != options
+        changed = frozenset(known) if fresh or self._marks is None else store.pages.changed_topics(self._marks)
+        changed |= {slug for slug, state in known.items() if self._known.get(slug) != state}
+        written: list[str] = []
+        count = 0
+        for topic in topics:
+            if topic.slug in changed:
+                files = topic_files(store.history, topic, options, now=now) | revision_files(store, topic, options)
+                count += len(files)
+                written += write(files)
+        if changed or fresh:
+            files = all_files(store, topics, options) | {"topics.opml": _opml(topics, options)}
+            count += len(files)
+            written += write(files)
+        self._marks, self._known, self._options = marks, known, options
+        return Published(topics=len(topics), files=count, written=tuple(written))
+
+
+def revision_files(store: Store, topic: Topic, options: PublishOptions) -> dict[str, bytes]:
+    """Return the documents of the feed of a topic's revisions; a feed reader asks for it by its own address."""
+    revisions = [
+        FeedRevision(
+            feed_paper(seen.row),
+            seen.number,
+            seen.changed_at,
+            revision_line(seen.revision),
+            withdrawn=is_withdrawal(seen.revision),
+        )
+        for seen in store.pages.topic_changes(topic.slug, limit=REVISIONS)
+    ]
+    place = FeedPlace(home=_url(options, f"t/{topic.slug}"), urls=_urls(options, topic.slug, "revisions."))
+    feed = revisions_feed(topic, revisions, site=options.site, place=place, changed_at=_NEVER)
+    return _documents(feed, f"{topic.slug}/revisions.")
+
+
+def all_files(store: Store, topics: Sequence[Topic], options: PublishOptions) -> dict[str, bytes]:
+    """Return the documents of the feed of all topics; {} where a topic has its name."""
+    if any(topic.slug == ALL for topic in topics):
+        return {}
+    rows = store.pages.latest(None, limit=_SIGHTS * options.entries)
+    feed = mixed_feed(
+        f"{options.site.name}: all topics",
+        mixed_papers(rows, {topic.slug: topic for topic in topics}, options),
+        key=(ALL,),
+        site=options.site,
+        place=FeedPlace(home=f"{options.base_url}/" if options.base_url else None, urls=_urls(options, ALL, "")),
+        changed_at=_NEVER,
+    )
+    return _documents(feed, f"{ALL}/")
+
+
+def mixed_papers(
+    rows: Iterable[LedgerRow], topics: Mapping[str, Topic], options: PublishOptions
+) -> list[tuple[Topic, str | None, FeedPaper]]:
+    """Return the entries of a feed of several topics: each paper once, at its first sighting, newest first.
+
+    Args:
+        rows: sightings, newest first.
+        topics: by slug; a sighting in another one is left out.
+        options: say how many entries, and where topics have their pages.
+    """
+    first: dict[int, LedgerRow] = {}
+    for row in rows:
+        if row.topic in topics:
+            first[row.known.key] = row  # rows come newest first, so an earlier sighting takes the place of a later one
+    newest = sorted(first.values(), key=lambda row: row.position, reverse=True)[: options.entries]
+    return [(topics[row.topic], _url(options, f"t/{row.topic}"), feed_paper(row)) for row in newest]
+
+
+def _opml(topics: Sequence[Topic], options: PublishOptions) -> bytes:
+    return opml_bytes(options.site.name, [_listing(topic, options) for topic in topics])
 
 
 def topic_files(history: History, topic: Topic, options: PublishOptions, *, now: datetime) -> dict[str, bytes]:
@@ -74,7 +187,7 @@ def topic_files(history: History, topic: Topic, options: PublishOptions, *, now:
     changed = max((row.known.revised_at or row.seen_at for row in told), default=_NEVER)
     feed = topic_feed(
         topic,
-        [_feed_paper(row) for row in told],
+        [feed_paper(row) for row in told],
         headline=headline(momentum).text,
         site=options.site,
         place=FeedPlace(home=_url(options, f"t/{topic.slug}"), urls=_urls(options, topic.slug, "")),
@@ -106,15 +219,18 @@ def feed_rows(history: History, topic: Topic) -> list[LedgerRow]:
 
 
 def _documents(feed: Feed, prefix: str) -> dict[str, bytes]:
-    files = {}
-    for kind, writer in FORMATS.items():
-        body = writer.document(feed, writer.entry)
-        check_feed(body, kind)
-        files[f"{prefix}{SUFFIXES[kind]}"] = body
-    return files
+    return {f"{prefix}{SUFFIXES[kind]}": document_of(feed, kind) for kind in FORMATS}
 
 
-def _feed_paper(row: LedgerRow) -> FeedPaper:
+def document_of(feed: Feed, kind: FeedFormat) -> bytes:
+    """Return a feed's document in one format, read back."""
+    body = FORMATS[kind].document(feed, FORMATS[kind].entry)
+    check_feed(body, kind)
+    return body
+
+
+def feed_paper(row: LedgerRow) -> FeedPaper:
+    """Return a paper as the feed of its sighting's topic tells it."""
     paper = row.known.paper
     return FeedPaper(
         public_id=row.known.public_id,
@@ -126,6 +242,7 @@ def _feed_paper(row: LedgerRow) -> FeedPaper:
         summary=summarise(paper.abstract or "", title=paper.title),
         people=people(paper),
         affiliations=affiliations(paper, 2),
+        url=paper_url(row.known),
     )
 
 

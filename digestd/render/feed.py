@@ -1,8 +1,8 @@
 """Feeds out: one model, three formats. Floor 1.
 
-Entry points: ``topic_feed``, ``digest_feed``, ``revisions_feed`` make a ``Feed``; ``split_feed`` parts it into the document
-that readers poll and archive documents; ``FORMATS`` says how each format is written; ``check_feed`` reads a document back
-before it takes the place of the old one.
+Entry points: ``topic_feed``, ``mixed_feed``, ``digest_feed``, ``revisions_feed`` make a ``Feed``; ``split_feed`` parts it
+into the document that readers poll and archive documents; ``FORMATS`` says how each format is written; ``check_feed`` reads
+a document back before it takes the place of the old one.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ __all__ = [
     "check_feed",
     "digest_feed",
     "json_bytes",
+    "mixed_feed",
     "revisions_feed",
     "rss_bytes",
     "split_archive",
@@ -123,6 +124,40 @@ def topic_feed(
         subtitle=f"Papers in {topic.name}{gloss}, each once.",
         note=f"{headline.rstrip('.')}." if headline else "",
         updated=_newest(entries, changed_at),
+        site=site,
+        place=place,
+        entries=entries,
+    )
+
+
+def mixed_feed(
+    title: str,
+    papers: Sequence[tuple[Topic, str | None, FeedPaper]],
+    *,
+    key: Sequence[str],
+    site: FeedSite,
+    place: FeedPlace,
+    changed_at: datetime,
+) -> Feed:
+    """Return a feed of papers of several topics, one entry a paper, with ids of its own.
+
+    Args:
+        title: of the feed.
+        papers: (topic that the entry names, its page, paper), in the order in which they are to be written, may be empty.
+        key: permanent name of the feed, path segments; unique, not a secret token.
+        site: what all feeds share.
+        place: where this feed and its page are.
+        changed_at: counts where there is no paper.
+    """
+    entries = tuple(
+        replace(_paper_entry(paper, topic, site, home), id=tag_uri(site, *key, "paper", paper.public_id))
+        for topic, home, paper in papers
+    )
+    return Feed(
+        id=tag_uri(site, *key),
+        title=title,
+        subtitle="New papers, each once.",
+        updated=_newest(entries, None if entries else changed_at),
         site=site,
         place=place,
         entries=entries,

@@ -16,15 +16,21 @@ from digestd import phrases
 from digestd.compose import paper_url
 from digestd.headline import signed_percent
 from digestd.model.digest import Momentum, Trend
-from digestd.model.pages import ListedPaper, TopicSummary
+from digestd.model.pages import ListedPaper, TopicSummary, Week
+from digestd.model.paper import KnownPaper
+from digestd.model.snapshot import Kind
 from digestd.momentum import index_key, trend_of
 from digestd.render import spark
+from digestd.render.feed_xml import web_url
 from digestd.summary import summarise
 
 WEEKS = 12
 _TOP, _HEIGHT = 20, 150
 _GAP, _GROUP_GAP = 0.28, 0.8
 _LEAST_PEAK = 4
+
+#: topics that a past week names
+_WEEK_TOPICS = 6
 
 _GROUPS: tuple[tuple[str, tuple[Trend, ...], str], ...] = (
     ("Rising", (Trend.UP,), ""),
@@ -130,24 +136,27 @@ def _share(momentum: Momentum) -> str:
     return f"{'<' if momentum.share_below else ''}{momentum.share_percent:g}%"
 
 
-def day_groups(papers: Sequence[ListedPaper], *, own: Sequence[str] = (), page: str = "") -> tuple[DayGroup, ...]:
+def day_groups(
+    papers: Sequence[ListedPaper], *, own: Sequence[str] = (), page: str = "", now_in: str = ""
+) -> tuple[DayGroup, ...]:
     """Return papers by day.
 
     Args:
         papers: newest first.
         own: labels that need not be said: the page's own topic.
         page: address of the list, to which a label filter is added; "" links no labels.
+        now_in: name of the topic that a paper tagged late came to; "" marks none.
     """
     groups = []
     for day, found in groupby(papers, key=lambda paper: paper.known.effective_at.date()):
-        cards = tuple(paper_card(paper, own=own, page=page) for paper in found)
+        cards = tuple(paper_card(paper, own=own, page=page, now_in=now_in) for paper in found)
         groups.append(
             DayGroup(day.isoformat(), phrases.day(day, beside=papers[0].known.effective_at.date()), f"{day:%a}", cards)
         )
     return tuple(groups)
 
 
-def paper_card(listed: ListedPaper, *, own: Sequence[str] = (), page: str = "") -> PaperCard:
+def paper_card(listed: ListedPaper, *, own: Sequence[str] = (), page: str = "", now_in: str = "") -> PaperCard:
     """Return a paper as a list shows it."""
     paper = listed.known.paper
     labels, more = phrases.labels(paper, own, limit=5)
@@ -155,13 +164,40 @@ def paper_card(listed: ListedPaper, *, own: Sequence[str] = (), page: str = "") 
     return PaperCard(
         title=paper.title,
         url=f"/p/{listed.known.public_id}",
-        source=paper_url(listed.known) or "",
-        summary="" if listed.snippet else summarise(paper.abstract, paper.title),
+        source=source_url(listed.known),
+        summary="" if listed.snippet or listed.brief else summarise(paper.abstract, paper.title),
         people=people,
         category=paper.categories[0] if paper.categories else "",
         labels=tuple((label, f"{page}?{urlencode({'tag': label})}" if page else "") for label in labels),
         more=f"+{more}" if more else "",
+        mark=f"Now in {now_in}" if now_in and listed.kind is Kind.NEWLY_TAGGED else "",
         snippet=_snippet(listed.snippet),
+    )
+
+
+def source_url(known: KnownPaper) -> str:
+    """Return where the paper itself is, "" if that is not known or is no address of the web."""
+    return web_url(paper_url(known)) or ""
+
+
+def week_months(weeks: Iterable[Week]) -> tuple[tuple[str, tuple[WeekRow, ...]], ...]:
+    """Return what the weeks brought, by month, in the order given."""
+    rows = [(month_of(week.monday), _week_row(week)) for week in weeks]
+    return tuple((month, tuple(row for _, row in found)) for month, found in groupby(rows, key=lambda pair: pair[0]))
+
+
+def _week_row(week: Week) -> WeekRow:
+    sunday = week.monday + timedelta(days=6)
+    return WeekRow(
+        iso=week.monday.isoformat(),
+        days=phrases.date_range(week.monday, sunday, year=False),
+        topics=tuple(
+            (one.topic, f"/t/{one.slug}?{urlencode({'before': sunday.isoformat()})}", f"{one.papers:,}")
+            for one in week.topics[:_WEEK_TOPICS]
+        ),
+        others=phrases.count_noun(len(week.topics) - _WEEK_TOPICS, "other topic")
+        if len(week.topics) > _WEEK_TOPICS
+        else "",
     )
 
 
@@ -173,6 +209,16 @@ def _snippet(text: str) -> tuple[tuple[str, bool], ...]:
         parts += [(hit, True)] if hit else []
         parts += [(rest, False)] if rest else []
     return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class WeekRow:
+    """A week in the list of past weeks."""
+
+    iso: str
+    days: str
+    topics: tuple[tuple[str, str, str], ...]  #: (name, address, papers), most papers first
+    others: str  #: "3 other topics", "" for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,15 +291,16 @@ def chart(momentum: Momentum) -> Chart | None:
                 big=week >= 8,
             )
         )
+    spans = _spans(momentum, places, percent)
     weeks = [first + timedelta(weeks=week) for week in range(WEEKS)]
     names = [phrases.day(week) for week in weeks]
     ticks = [(percent(places[week]), names[week], "start") for week in (0, 4, 8)] + [("100%", names[-1], "end")]
     return Chart(
         bars=tuple(bars),
         ticks=tuple(ticks),
-        spans=_spans(momentum, places, percent),
+        spans=spans,
         base=base,
-        height=base + 54,
+        height=base + (54 if spans else 24),
         label="Weekly counts: " + ", ".join(f"{name} {papers}" for name, papers in zip(names, series, strict=True)),
         rows=tuple(zip(names, series, strict=True)),
         hollow=momentum.partial,

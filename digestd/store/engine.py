@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from digestd.model.audit import DatabaseState
+from digestd.model.pages import SearchWish
 
 Row = Mapping[str, Any]
 
@@ -38,6 +39,12 @@ class Engine(Protocol):
 
     def search(self, words: str, *, limit: int) -> Sequence[int]:
         """Return keys of papers whose title, abstract or authors hold the words, best first."""
+
+    def search_pages(self, wish: SearchWish, *, limit: int) -> Sequence[tuple[int, str]]:
+        """Return (key, snippet) of papers that fit, best first.
+
+        A snippet is a piece of the abstract, its hits between U+0002 and U+0003; "" without an abstract.
+        """
 
     def check(self) -> DatabaseState:
         """Return what the database finds wrong in itself, and how it is set against how it must be."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -34,7 +35,11 @@ _HEADERS = {
 #: a form has a few addresses, topics and rules in it
 MAX_BODY = 32 * 1024
 MAX_PATH = 2048
+#: for the whole of a body, however often a little of it comes
 BODY_S = 10.0
+
+#: after a body that was not read to its end no other request can come
+_CLOSE = {"Connection": "close"}
 
 
 class Guard:
@@ -55,10 +60,7 @@ class Guard:
             status, text = problem
             await PlainTextResponse(text, status_code=status)(scope, receive, _with_headers(send))
             return
-        try:
-            await self._app(scope, _bounded(receive), _with_headers(send))
-        except _BodyError as error:
-            await PlainTextResponse(str(error), status_code=error.status)(scope, receive, _with_headers(send))
+        await self._app(scope, _bounded(receive), _with_headers(send))
 
     def _problem(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > MAX_PATH:
@@ -81,27 +83,26 @@ class Guard:
         return _origin(origin) in {self._origin, _host_origin(scope, headers)}
 
 
-class _BodyError(Exception):
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
-
-
 def _bounded(receive: Receive) -> Receive:
-    """Return a receive that ends a body which is too large or too slow."""
+    """Return a receive that ends a body which is too large or too slow, by an error that the application answers."""
     size = 0
+    whole = False
+    end: float | None = None
 
     async def bounded() -> Message:
-        nonlocal size
+        nonlocal size, whole, end
+        if whole:
+            return await receive()  # only the news that the client has gone, however long it takes
+        now = asyncio.get_running_loop().time()
+        end = now + BODY_S if end is None else end
         try:
-            message = await asyncio.wait_for(receive(), BODY_S) if size >= 0 else await receive()
+            message = await asyncio.wait_for(receive(), max(0.0, end - now))
         except TimeoutError:
-            raise _BodyError(408, "the form did not come in time") from None
+            raise HTTPException(408, headers=_CLOSE) from None
         size += len(message.get("body", b""))
         if size > MAX_BODY:
-            raise _BodyError(413, "the form is too large")
-        if message["type"] == "http.request" and not message.get("more_body", False):
-            size = -(2**62)  # what follows is only the news that the client has gone, however long it takes
+            raise HTTPException(413, headers=_CLOSE)
+        whole = message["type"] != "http.request" or not message.get("more_body", False)
         return message
 
     return bounded
