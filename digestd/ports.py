@@ -34,6 +34,7 @@ from digestd.model.delivery import (
     Outcome,
     Suppression,
 )
+from digestd.model.opml import Outlines
 from digestd.model.paper import KnownPaper, Revision
 from digestd.model.slices import KnownFeed
 from digestd.model.snapshot import (
@@ -49,6 +50,7 @@ from digestd.model.snapshot import (
 from digestd.model.source import FetchOutcome, FetchState, Poll, SourceSpec
 from digestd.model.subscription import Reader, SlotRecord, Subscription
 from digestd.model.topic import Topic, Vocabulary
+from digestd.model.turn import TrendState, Turn
 
 
 class Clock(Protocol):
@@ -368,6 +370,35 @@ class Sources(Protocol):
         """Return the polls kept of a source, in the order in which they were added."""
 
 
+class Turns(Protocol):
+    """When topics started to rise or to cool. Write calls join the open transaction."""
+
+    def trend(self, slug: str) -> TrendState | None:
+        """Return what was announced last of a topic; None if it was never looked at."""
+
+    def trends(self) -> Mapping[str, TrendState]:
+        """Return what was announced last of topics, by slug; those never looked at are left out."""
+
+    def put_trend(self, state: TrendState) -> None:
+        """Keep what is announced of a topic now; NotFoundError for an unknown one."""
+
+    def add_turn(self, turn: Turn) -> None:
+        """Add a turn; AlreadyExistsError if the topic has one of this number, NotFoundError for an unknown topic."""
+
+    def turns(self, slug: str | None = None, *, limit: int = 100) -> Sequence[Turn]:
+        """Return the newest turns, of one topic or of all, newest first, as they were then."""
+
+
+class FeedList(Protocol):
+    """Feeds that were imported from a list, in its order and folders. Write calls join the open transaction."""
+
+    def read(self) -> Outlines:
+        """Return the list, as it was imported."""
+
+    def write(self, outlines: Outlines, *, now: datetime) -> None:
+        """Keep a list in place of what was kept before; feeds that stay keep when they came."""
+
+
 class Accounts(Protocol):
     """What holds the history, the digests and the outbox against each other. Nothing here writes."""
 
@@ -470,6 +501,14 @@ class Store(Protocol):
     @property
     def sources(self) -> Sources:
         """Watched sources."""
+
+    @property
+    def turns(self) -> Turns:
+        """When topics started to rise or to cool."""
+
+    @property
+    def feed_list(self) -> FeedList:
+        """Feeds that were imported from a list."""
 
     @property
     def feeds_read(self) -> FeedsRead:

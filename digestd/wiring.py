@@ -219,6 +219,12 @@ class App:
         document = read_named(path, max_bytes=self.settings.fetch.max_bytes, now=fetched_at or self.now)
         yield from documents_of(replace(document, origin=origin or str(path)))
 
+    def read_file(self, path: Path) -> bytes:
+        """Return a file that a person named, unpacked, standard input for "-"; FetchError if it cannot be read."""
+        from digestd.watch.named import read_named
+
+        return read_named(path, max_bytes=self.settings.fetch.max_bytes, now=self.now).body
+
     @cached_property
     def templates(self) -> jinja2.Environment:
         """The environment that mails and pages are rendered with."""
@@ -240,10 +246,25 @@ class App:
         options = IngestOptions(now=self.now, vocabulary=self.vocabulary, rules=rules)
         return replace(options, **{name: value for name, value in given.items() if value is not None})
 
-    @cached_property
+    @property
+    def sources(self) -> Sequence[SourceSettings]:
+        """The sources that the settings declare, then the imported feeds that are none of them."""
+        from digestd.config import SourceSettings
+        from digestd.outlines import feeds_of
+
+        declared = self.settings.sources
+        known = {name.casefold() for source in declared for name in (source.label, source.url or "")}
+        imported = [
+            SourceSettings(kind="url", url=feed.url, topic=feed.title if feed.title != feed.url else None)
+            for feed in feeds_of(self.store.feed_list.read())
+            if feed.url.casefold() not in known
+        ]
+        return (*declared, *imported)
+
+    @property
     def source_specs(self) -> Sequence[SourceSpec]:
-        """The sources that the settings declare."""
-        return [self._spec(source) for source in self.settings.sources]
+        """All sources, as they are fetched."""
+        return [self._spec(source) for source in self.sources]
 
     def _spec(self, source: SourceSettings) -> SourceSpec:
         from digestd.model.source import SourceSpec
@@ -264,22 +285,23 @@ class App:
 
     @asynccontextmanager
     async def watched(self, names: Sequence[str] = ()) -> AsyncIterator[Sequence[Watched]]:
-        """Yield the sources of the settings, or those named, ready to be asked; connections are closed afterwards.
+        """Yield all sources, or those named, ready to be asked; connections are closed afterwards.
 
         Raises:
-            ConfigError: a name is none of the settings' sources.
+            ConfigError: there is no source of this name.
         """
         from digestd.watch import SOURCES
         from digestd.watch.client import WebClient
         from digestd.watch.guard import PRIVATE
 
-        known = [source.label for source in self.settings.sources]
+        sources = self.sources
+        known = [source.label for source in sources]
         for name in names:
             if name not in known:
                 raise ConfigError(
                     f"source '{name}': expected one of {', '.join(known) or 'none'}, found no such source"
                 )
-        chosen = [source for source in self.settings.sources if not names or source.label in names]
+        chosen = [source for source in sources if not names or source.label in names]
         fetch = self.settings.fetch
         contact = fetch.contact_url or self.settings.web.base_url or "https://digestd.invalid/"
         async with AsyncExitStack() as stack:
@@ -436,6 +458,10 @@ class App:
             archive_page=settings.feeds.archive_page,
             base_url=settings.web.base_url,
         )
+
+    def write_file(self, path: Path, body: bytes) -> None:
+        """Write one file, replaced whole; ChannelError if it cannot be."""
+        self.file_writer(path.parent)({path.name: body})
 
     def file_writer(self, folder: Path) -> WriteFiles:
         """Return what puts files into a folder, each replaced whole."""

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 @json_option
 @shared_options
 def command(shared: Shared, names: tuple[str, ...], ignore_due: bool, as_json: bool) -> int:
-    """Ask the sources of the settings once, and say what is new.
+    """Ask the sources once, and say what is new.
 
     A source is asked when it is due: its interval is over, and the server did not ask us to wait. With --json one object a
     document, as digestd ingest prints it. A source that fails does not stop the others; the exit status is 1 at the end.
     """
     with shared.app() as app:
-        if not app.settings.sources:
+        if not app.sources:
             click.echo("no sources in the settings; a [[sources]] section names a folder or an address", err=True)
             return 0
         return 1 if asyncio.run(_collect(app, names, ignore_due=ignore_due, as_json=as_json)) else 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from digestd.cli.common import Shared, json_option, say, say_json_list, shared_options
+from digestd.cli.common import Shared, json_option, printable, say, say_json_list, shared_options
 
 if TYPE_CHECKING:
     from digestd.flows.digest import Served
@@ -29,6 +29,8 @@ def command(shared: Shared, due: bool, address: str | None, dry_run: bool, as_js
     with shared.app() as app:
         served = _serve(app, address, at_once=shared.at_once, dry_run=dry_run)
         rows = [_row(one) for one in served if one.made is not None or one.error]
+        if address is None and not dry_run:
+            _alert(app)
     if as_json:
         say_json_list(rows)
     for row in [] if as_json else rows:
@@ -36,6 +38,14 @@ def command(shared: Shared, due: bool, address: str | None, dry_run: bool, as_js
     if not rows and not as_json:
         click.echo("nothing is due", err=True)
     return 1 if any(one.error for one in served) else 0
+
+
+def _alert(app: App) -> None:
+    """Make the mails of topics that turned, and say so."""
+    from digestd.flows.alerts import make_alerts
+
+    for done in make_alerts(app.kitchen, now=app.now):
+        click.echo(printable(f"{done.title}; {done.mails} {'alert' if done.mails == 1 else 'alerts'}"), err=True)
 
 
 def _serve(app: App, address: str | None, *, at_once: bool, dry_run: bool) -> list[Served]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 )
 @click.option("--exclude", multiple=True, metavar="RULE", help="No papers that fit, like 'category:cs.CV'.")
 @click.option("--budget", type=click.IntRange(1, 1000), metavar="N", help="Papers shown in full in a digest.")
+@click.option("--alert", is_flag=True, help="A mail as soon as a topic starts to rise or to cool.")
 @click.option("--all-quiet-mail", is_flag=True, help="A short mail when there is nothing new.")
 @json_option
 @shared_options
@@ -73,6 +74,7 @@ def command(
             format=str(given["shape"]),
             budget=given["budget"] if isinstance(given["budget"], int) else None,
             all_quiet=bool(given["all_quiet_mail"]),
+            alert=bool(given["alert"]),
             first=parse_first(str(given["first"])),
             filter=wanted,
         ),
@@ -157,6 +159,7 @@ def subscription_json(subscription: Subscription) -> dict[str, object]:
         "format": wanted.format,
         "budget": wanted.budget,
         "all_quiet": wanted.all_quiet,
+        "alert": wanted.alert,
         "include": [format_rule(rule) for rule in wanted.filter.include],
         "exclude": [format_rule(rule) for rule in wanted.filter.exclude],
         "told_upto": subscription.told_upto,

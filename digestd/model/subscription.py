@@ -90,6 +90,7 @@ class Preferences:
     all_quiet: bool = False  #: a short mail when there is nothing new
     first: First = field(default_factory=First)
     filter: Filter = field(default_factory=Filter)
+    alert: bool = False  #: a mail when a followed topic starts to rise or to cool
 
 
 @dataclass(frozen=True, slots=True)

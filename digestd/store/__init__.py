@@ -10,12 +10,14 @@ from pathlib import Path
 from digestd.errors import ConfigError
 from digestd.store.accounts import SqlAccounts
 from digestd.store.engine import Engine
+from digestd.store.feed_list import SqlFeedList
 from digestd.store.history import SqlHistory
 from digestd.store.outbox import SqlOutbox
 from digestd.store.slices import SqlFeedsRead
 from digestd.store.sources import SqlSources
 from digestd.store.sqlite import SQLiteEngine
 from digestd.store.subscriptions import SqlSubscriptions
+from digestd.store.turns import SqlTurns
 
 
 class SqlStore:
@@ -25,6 +27,8 @@ class SqlStore:
         self.engine = engine
         self._history = SqlHistory(engine)
         self._sources = SqlSources(engine)
+        self._turns = SqlTurns(engine)
+        self._feed_list = SqlFeedList(engine)
         self._subscriptions = SqlSubscriptions(engine)
         self._outbox = SqlOutbox(engine)
         self._accounts = SqlAccounts(engine)
@@ -49,6 +53,16 @@ class SqlStore:
     def sources(self) -> SqlSources:
         """Watched sources."""
         return self._sources
+
+    @property
+    def turns(self) -> SqlTurns:
+        """When topics started to rise or to cool."""
+        return self._turns
+
+    @property
+    def feed_list(self) -> SqlFeedList:
+        """Feeds that were imported from a list."""
+        return self._feed_list
 
     @property
     def accounts(self) -> SqlAccounts:

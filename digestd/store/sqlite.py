@@ -18,7 +18,7 @@ from sqlite_utils import Database
 
 from digestd.errors import AlreadyExistsError, SchemaVersionError, StoreBusyError, StoreError
 from digestd.model.audit import DatabaseState
-from digestd.store import schema_followers, schema_slices, schema_sources  # noqa: F401 # importing registers their migrations
+from digestd.store import schema_alerts, schema_followers, schema_slices, schema_sources  # noqa: F401 # importing registers their migrations
 from digestd.store.engine import Row
 from digestd.store.schema import MIGRATIONS
 
