@@ -145,7 +145,8 @@ class SqlAccounts:
         found: dict[int, list[int]] = defaultdict(list)
         for row in self._engine.query(
             """SELECT ledger.position, ledger.paper_id FROM revision JOIN ledger ON ledger.position = revision.position
-            WHERE revision.told = 1 AND NOT EXISTS (SELECT 1 FROM paper WHERE paper.merged_into = ledger.paper_id)
+            WHERE revision.told = 1
+              AND ledger.paper_id NOT IN (SELECT merged_into FROM paper WHERE merged_into IS NOT NULL)
             ORDER BY ledger.position"""
         ):
             found[row["paper_id"]].append(row["position"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import mailbox
 import sqlite3
 from collections import Counter
@@ -137,10 +138,21 @@ def test_audit_is_clean_after_a_filter_hides_what_was_told(store: SqlStore) -> N
 
 def test_audit_is_clean_after_a_change_is_taken_back(store: SqlStore) -> None:
     """A revision that was undone before the next digest is passed over, and that is on record."""
-    text = page("Reef Sound", ("2026-09-28", "Bell Buoys", "Kelp Forests"), ("2026-09-27", "Cold Drums"))
-    ingest(store, text.replace("for a season", "for ten wet winters and a spring"), now=SLOT + DAY)
-    ingest(store, text.replace("The outcome differs", "Nothing of it could be repeated, and all"), now=SLOT + DAY)
+    (known,) = (row.known for row in store.history.papers("reef-sound") if row.known.paper.title == "Bell Buoys")
+    for before, after in (("first words", "other words"), ("other words", "first words")):
+        (row,) = store.engine.query(
+            """INSERT INTO ledger (kind, paper_id, via, seen_at) VALUES ('revision', :paper, 'page', '2026-09-29')
+            RETURNING position""",
+            {"paper": known.key},
+        )
+        sql = "INSERT INTO revision (position, changes, told) VALUES (:position, :changes, 1)"
+        store.engine.query(sql, {"position": row["position"], "changes": json.dumps([["abstract", before, after]])})
     make_due(make_kitchen(store), now=SLOT + 2 * DAY)
+    ana = next(one for one in store.subscriptions.subscriptions() if one.reader.address == "ana@example.org")
+    assert ana.key is not None
+    (newest, *_) = store.subscriptions.digests(ana.key)
+    assert ((row["position"], "changed back"),) == store.subscriptions.digest(newest.key).passed_over
+    assert not newest.mailed
     assert [] == [str(finding) for finding in look(store).findings]
 
 
