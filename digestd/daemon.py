@@ -129,11 +129,8 @@ class Daemon:
         due_at = await asyncio.to_thread(app.store.outbox.next_at)
         if due_at is None or due_at > now:
             return
-        channel = app.channel()
-        try:
+        async with app.sending() as channel:
             done = await deliver(app.store, channel, app.clock, app.deliver_options)
-        finally:
-            await channel.close()
         if done.relay_down:
             log.warning("mail relay: %s", done.relay_down)
 

@@ -10,7 +10,8 @@
      │    ├── StoreBusyError      another writer holds it for longer than the busy timeout
      │    ├── AlreadyExistsError  a row with this key stands already
      │    ├── NotFoundError       no row has this key
-     │    └── SchemaVersionError  the file was written by a newer digestd
+     │    └── StoreUnusableError  the file cannot be opened, or is damaged
+     │         └── SchemaVersionError  it was written by a newer digestd
      ├── RenderError            a template failed; knows the template
      └── ChannelError           a channel can't be used at all (login, TLS, missing folder)
 
@@ -77,7 +78,11 @@ class NotFoundError(StoreError):
     """No row has this key."""
 
 
-class SchemaVersionError(StoreError):
+class StoreUnusableError(StoreError):
+    """The history cannot be opened: no such folder, no permission, a damaged file."""
+
+
+class SchemaVersionError(StoreUnusableError):
     """The history was written by a newer digestd than this one."""
 
 

@@ -34,6 +34,8 @@ from digestd.model.delivery import (
     Outcome,
     Suppression,
 )
+from digestd.model.forms import PendingFollow
+from digestd.model.pages import FeedMarks, ListedPaper, ListPlace, PaperSight, SearchWish, SeenRevision
 from digestd.model.opml import Outlines
 from digestd.model.paper import KnownPaper, Revision
 from digestd.model.slices import KnownFeed
@@ -122,6 +124,16 @@ class History(Protocol):
 
     def has_snapshot(self, slug: str, digest: str, source: str) -> bool:
         """Return whether this content was recorded from this source for this topic before."""
+
+    def is_seen_since(self, slug: str, digest: str, since: datetime) -> bool:
+        """Return whether it is known that a topic's newest listing page was still the same at an instant or later.
+
+        The digest is of the content or of the bytes. True too where this is not the newest page, or no listing page at all:
+        then its coming again says nothing.
+        """
+
+    def see_again(self, slug: str, fetched_at: datetime) -> None:
+        """Note that a topic's newest listing page was the same at a later instant: a quiet week is not an unseen one."""
 
     def find_raw(self, raw_digest: str) -> Sequence[tuple[str, str | None]]:
         """Return (topic slug, origin) of the snapshots made of exactly these bytes."""
@@ -479,6 +491,86 @@ class FeedsRead(Protocol):
         """Return name -> key of the paper that bears it; names that nobody bears are left out."""
 
 
+class Pages(Protocol):
+    """What pages and feeds ask of the history. Nothing here writes."""
+
+    def topic_papers(
+        self, slug: str, *, label: str | None = None, after: ListPlace | None = None, limit: int
+    ) -> Sequence[ListedPaper]:
+        """Return a topic's papers, newest first, those of one instant as their page had them; those after a place only."""
+
+    def place(self, slug: str, public_id: str) -> ListPlace | None:
+        """Return where a paper stands in a topic's list; None if it is not in it."""
+
+    def labels(self, slug: str, *, limit: int) -> Sequence[tuple[str, int]]:
+        """Return the labels of a topic's papers, its own name left out, and how many papers have each, most first."""
+
+    def label_papers(self, slug: str, label: str) -> int:
+        """Return how many of a topic's papers have a label."""
+
+    def paper(self, public_id: str) -> KnownPaper | None:
+        """Return the paper of this public id, or the one that it was merged into; None if there is none."""
+
+    def papers(self, keys: Sequence[int]) -> Mapping[int, KnownPaper]:
+        """Return papers by the keys asked for; one that was merged is returned as the one that was kept."""
+
+    def sights(self, key: int) -> Sequence[PaperSight]:
+        """Return where a paper was first seen, in ledger order."""
+
+    def changes(self, key: int) -> Sequence[tuple[datetime, Revision]]:
+        """Return the real changes of a paper and when each was seen, newest first."""
+
+    def topic_changes(self, slug: str, *, limit: int) -> Sequence[SeenRevision]:
+        """Return the newest real changes of a topic's papers after they were sighted in it, newest first."""
+
+    def latest(self, slugs: Sequence[str] | None, *, limit: int) -> Sequence[LedgerRow]:
+        """Return the newest sightings that followers are told, in some topics or all, newest first."""
+
+    def search(self, wish: SearchWish, *, limit: int) -> Sequence[ListedPaper]:
+        """Return the papers that fit, best first, each with a piece of its abstract; [] where nothing is asked for."""
+
+    def weeks(self, since: date, until: date) -> Sequence[tuple[date, str, str, int]]:
+        """Return (Monday, slug, topic, counted papers) of the weeks that begin in [since, until), newest first, most first."""
+
+    def marks(self) -> FeedMarks:
+        """Return how far the history has come, to be asked again what changed since."""
+
+    def changed_topics(self, since: FeedMarks) -> frozenset[str]:
+        """Return the slugs of topics with a snapshot, a sighting, or a paper whose record changed, after the marks."""
+
+
+class Confirmations(Protocol):
+    """Wishes to follow that wait until their reader confirms them, and the mails that strangers caused by them.
+
+    Write calls join the open transaction.
+    """
+
+    def add(self, pending: PendingFollow, mark: str) -> PendingFollow:
+        """Keep a wish of a stored reader and count its mail at ``created_at`` by a mark; return it with its public id.
+
+        The mark stands for the address and outlives it: a keyed hash, never the address itself.
+        """
+
+    def find(self, public_id: str) -> PendingFollow | None:
+        """Return the wish of this public id, expired or not; None if there is none, or no longer."""
+
+    def settle(self, public_id: str, *, now: datetime) -> bool:
+        """Note that a wish was confirmed and return whether this was the first time; later calls change nothing."""
+
+    def mails_to(self, mark: str, *, since: datetime) -> Sequence[datetime]:
+        """Return when mails were made for a mark after an instant, oldest first."""
+
+    def mails(self, *, since: datetime) -> int:
+        """Return how many mails were made after an instant, whatever their mark."""
+
+    def forget(self, *, now: datetime, counted_before: datetime) -> int:
+        """Delete expired wishes, and readers known by them alone with their deliveries; return how many wishes.
+
+        A wish whose mail a worker holds just now stays for the next time. Counts of mails made at ``counted_before`` or
+        earlier go too. A second call does nothing.
+        """
+
+
 class Store(Protocol):
     """A history file with everything in it."""
 
@@ -497,6 +589,14 @@ class Store(Protocol):
     @property
     def accounts(self) -> Accounts:
         """What holds all of it against each other."""
+
+    @property
+    def pages(self) -> Pages:
+        """What pages and feeds ask of the history."""
+
+    @property
+    def confirmations(self) -> Confirmations:
+        """Wishes that wait for their confirmation."""
 
     @property
     def sources(self) -> Sources:

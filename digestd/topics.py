@@ -31,8 +31,8 @@ def make_slug(name: str, taken: Iterable[str] = ()) -> str:
 
 
 def name_key(name: str) -> str:
-    """Return a topic's or label's name as it is compared: case, accents, signs and spacing folded."""
-    return fold(name) or name.strip().casefold()
+    """Return a topic's or label's name as it is compared: case, accents, signs and spacing folded; C++ is not C."""
+    return fold(name.replace("+", " plus ").replace("#", " sharp ")) or name.strip().casefold()
 
 
 def other_topics(papers: Sequence[Paper], topics: Sequence[Topic], own: str) -> list[tuple[int, str, str]]:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.ports import Channel, Clock, Source
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
+    from digestd.web.app import Application
+    from digestd.web.services import WebServices
+    from digestd.web.shelf import Shelf
 
 log = logging.getLogger(__name__)
 
@@ -376,6 +379,24 @@ class App:
         )
         return Kitchen(self.store, identity, self.digest_options, self.templates)
 
+    @asynccontextmanager
+    async def sending(self) -> AsyncIterator[Channel]:
+        """Yield the way that mail leaves, closed afterwards, as the only process that sends from this history.
+
+        A sender takes what another process holds for left behind by a dead one, so there must never be two.
+
+        Raises:
+            StoreBusyError: another process sends.
+        """
+        from digestd.store.writer import sole_process
+
+        with sole_process(self.store_path, "sender", what="expected no other process that sends, found one"):
+            channel = self.channel()
+            try:
+                yield channel
+            finally:
+                await channel.close()
+
     def channel(self) -> Channel:
         """Return the way that mail leaves; inside a running event loop only."""
         from digestd.send import CHANNELS
@@ -458,6 +479,46 @@ class App:
             archive_page=settings.feeds.archive_page,
             base_url=settings.web.base_url,
         )
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        """The public feeds that the web server has in memory."""
+        from digestd.web.shelf import Shelf
+
+        return Shelf()
+
+    def web_services(self) -> WebServices:
+        """Return all that requests are answered with; mail is offered only where links can be mailed."""
+        from digestd.model.pages import Site
+        from digestd.web.services import WebServices
+
+        settings = self.settings
+        base_url = settings.web.base_url or ""
+        site = Site(
+            name=settings.digest.name,
+            base_url=base_url,
+            operator=settings.web.operator or "",
+            mail=bool(base_url),
+            language=settings.digest.language,
+        )
+        return WebServices(
+            store=self.store,
+            site=site,
+            templates=self.templates,
+            clock=self.clock,
+            publish=self.publish_options,
+            shelf=self.shelf,
+            secrets={"1": self.store.secret("tokens")},
+            kitchen=self.kitchen if base_url else None,
+            vocabulary=lambda: self.vocabulary,
+            proxies=settings.web.proxies,
+        )
+
+    def web_app(self) -> Application:
+        """Return the web application."""
+        from digestd.web.app import create_app
+
+        return create_app(self.web_services())
 
     def write_file(self, path: Path, body: bytes) -> None:
         """Write one file, replaced whole; ChannelError if it cannot be."""

@@ -13,7 +13,14 @@ import click
 
 from digestd import __version__
 from digestd.cli.common import Shared, shared_options
-from digestd.errors import ConfigError, DigestdError, NotFoundError, SchemaVersionError, StoreBusyError
+from digestd.errors import (
+    ConfigError,
+    DigestdError,
+    NotFoundError,
+    SchemaVersionError,
+    StoreBusyError,
+    StoreUnusableError,
+)
 
 #: command -> (module of this package, what it does); a module is imported when its command runs, so that help is quick
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -28,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "momentum": ("momentum", "Show how topics move."),
     "preview": ("preview", "Show the digest that a reader would get next, or a topic's follower now."),
     "publish": ("publish", "Write the feeds of all topics into a folder."),
+    "serve": ("serve", "Show the pages and feeds in the foreground."),
     "follow": ("follow", "Let a reader follow topics, or change how."),
     "unfollow": ("unfollow", "End a reader's subscription, or take topics from it."),
     "pause": ("pause", "Stop a reader's digests until a day."),
@@ -114,7 +122,7 @@ def run(args: list[str] | None = None) -> int:
 
 def exit_status(error: DigestdError) -> int:
     """Return the exit status for an error."""
-    if isinstance(error, ConfigError | SchemaVersionError):
+    if isinstance(error, ConfigError | StoreUnusableError):
         return EXIT_CONFIG
     return EXIT_TEMPORARY if isinstance(error, StoreBusyError) else 1
 

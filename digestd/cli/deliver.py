@@ -30,11 +30,8 @@ def command(shared: Shared, limit: int | None, as_json: bool) -> int:
     with shared.app() as app:
 
         async def send() -> Delivered:
-            channel = app.channel()
-            try:
+            async with app.sending() as channel:
                 return await deliver(app.store, channel, app.clock, app.deliver_options, most=limit or 0)
-            finally:
-                await channel.close()
 
         done = asyncio.run(send())
     if as_json:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import PurePath
 from urllib.parse import urlsplit
@@ -28,6 +28,9 @@ from digestd.ports import History, Store
 from digestd.topics import make_slug, other_topics
 
 Parse = Callable[[Document, Vocabulary], Page]
+
+#: how often it is noted that a listing still shows the same: it costs a write, and days are what it is needed for
+SEEN_EVERY = timedelta(hours=6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ def ingest_document(
     raw_digest = sha256(document.body).hexdigest()
     same = _same_bytes(store.history, document, options, raw_digest)
     if same is not None:
+        see_again(store, same.slug, raw_digest, document.fetched_at or options.now)
         return _unchanged(store.history, same, raw_digest)
     sieve = open_sieve(store, document, options)
     rest = sieve.rest_of(document) if sieve is not None else None
@@ -119,6 +123,7 @@ def record_page(
         if sieve is not None:
             sieve.check(topic.slug, source)
         if history.has_snapshot(topic.slug, digest, source):
+            see_again(store, topic.slug, digest, fetched_at)
             return _unchanged(history, topic, digest)
         also = other_topics(page.papers, history.topics(), topic.slug)
         known, view = history.known(topic.slug, page, source, also)
@@ -208,6 +213,13 @@ def _name_of_origin(origin: str | None, file_name: str | None) -> str:
         parts = urlsplit(origin)
         return f"{parts.hostname or ''}{parts.path}".rstrip("/")
     return PurePath(file_name or origin or "unnamed").stem
+
+
+def see_again(store: Store, slug: str, digest: str, fetched_at: datetime) -> None:
+    """Note that a listing still shows the same, so that a quiet week is not taken for one that nobody saw."""
+    if not store.history.is_seen_since(slug, digest, fetched_at - SEEN_EVERY):
+        with store.transaction():
+            store.history.see_again(slug, fetched_at)
 
 
 def _unchanged(history: History, topic: Topic, digest: str) -> SnapshotRecord:

@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Protocol, TypeVar
 
 from digestd.errors import AlreadyExistsError, DigestdError, NotFoundError, ParseError, StoreError, UnknownFormatError
-from digestd.flows.ingest import IngestOptions, Parse, find_page_topic, read_page, record_page
+from digestd.flows.ingest import IngestOptions, Parse, find_page_topic, read_page, record_page, see_again
 from digestd.model.snapshot import Document, Order, Page, SnapshotRecord
 from digestd.model.source import FetchOutcome, OutcomeKind, Poll
 from digestd.page_hash import batch_hash
@@ -178,6 +178,7 @@ class DocumentReader:
         topic = self._store.history.find_topic(before.topic) if before is not None and before.topic else None
         if before is None or topic is None:
             return None
+        see_again(self._store, topic.slug, sha256(document.body).hexdigest(), document.fetched_at or self._now)
         coverage = self._store.history.coverage(topic.slug)
         record = SnapshotRecord(
             snapshot="",

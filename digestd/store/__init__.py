@@ -7,12 +7,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from digestd.errors import ConfigError
+from digestd.errors import ConfigError, StoreBusyError, StoreError, StoreUnusableError
 from digestd.store.accounts import SqlAccounts
+from digestd.store.confirmations import SqlConfirmations
 from digestd.store.engine import Engine
 from digestd.store.feed_list import SqlFeedList
 from digestd.store.history import SqlHistory
 from digestd.store.outbox import SqlOutbox
+from digestd.store.pages import SqlPages
 from digestd.store.slices import SqlFeedsRead
 from digestd.store.sources import SqlSources
 from digestd.store.sqlite import SQLiteEngine
@@ -31,7 +33,9 @@ class SqlStore:
         self._feed_list = SqlFeedList(engine)
         self._subscriptions = SqlSubscriptions(engine)
         self._outbox = SqlOutbox(engine)
+        self._confirmations = SqlConfirmations(engine)
         self._accounts = SqlAccounts(engine)
+        self._pages = SqlPages(engine)
         self._feeds_read = SqlFeedsRead(engine)
 
     @property
@@ -48,6 +52,11 @@ class SqlStore:
     def outbox(self) -> SqlOutbox:
         """Deliveries."""
         return self._outbox
+
+    @property
+    def confirmations(self) -> SqlConfirmations:
+        """Wishes that wait for their confirmation."""
+        return self._confirmations
 
     @property
     def sources(self) -> SqlSources:
@@ -73,6 +82,11 @@ class SqlStore:
     def feeds_read(self) -> SqlFeedsRead:
         """Feeds as they were read the last time."""
         return self._feeds_read
+
+    @property
+    def pages(self) -> SqlPages:
+        """What pages and feeds ask of the history."""
+        return self._pages
 
     def transaction(self) -> AbstractContextManager[None]:
         """Open a write transaction: committed at the end, rolled back by any exception; nests as a savepoint."""
@@ -108,7 +122,8 @@ def open_store(url: str | Path) -> SqlStore:
     """Return the store at a path or URL ("sqlite:/var/lib/digestd/history.sqlite"), made and migrated if need be.
 
     Raises:
-        StoreError: it cannot be opened, is damaged, or was written by a newer digestd.
+        StoreBusyError: another process holds it for too long.
+        StoreUnusableError: it cannot be opened, is damaged, or was written by a newer digestd.
         ConfigError: the URL names an engine that is not there.
     """
     scheme, colon, rest = str(url).partition(":")
@@ -116,4 +131,9 @@ def open_store(url: str | Path) -> SqlStore:
         scheme, rest = "sqlite", str(url)
     if scheme not in ENGINES:
         raise ConfigError(f"store {url}: expected one of {', '.join(ENGINES)}, found {scheme!r}")
-    return SqlStore(ENGINES[scheme](rest))
+    try:
+        return SqlStore(ENGINES[scheme](rest))
+    except (StoreBusyError, StoreUnusableError):
+        raise
+    except StoreError as error:
+        raise StoreUnusableError(str(error)) from error

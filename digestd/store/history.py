@@ -304,6 +304,24 @@ class SqlHistory:
         )
         return [(row["slug"], row["origin"]) for row in rows]
 
+    def is_seen_since(self, slug: str, digest: str, since: datetime) -> bool:
+        """Return whether it is known that a topic's newest listing page was still the same at an instant or later.
+
+        True too where this is not the newest page, or no listing page at all: then its coming again says nothing.
+        """
+        rows = self._engine.query(f"{_NEWEST_LISTED} LIMIT 1", {"slug": slug})
+        if not rows or digest not in (rows[0]["digest"], rows[0]["raw_digest"]):
+            return True
+        return bool(rows[0]["seen_at"] is None or rows[0]["seen_at"] >= instant(since))
+
+    def see_again(self, slug: str, fetched_at: datetime) -> None:
+        """Note that a topic's newest listing page was the same at a later instant: a quiet week is not an unseen one."""
+        self._engine.query(
+            f"""UPDATE stretch SET seen_at = :at WHERE seen_at < :at
+            AND id = (SELECT newest.stretch FROM ({_NEWEST_LISTED} LIMIT 1) AS newest)""",  # noqa: S608 # our own text
+            {"slug": slug, "at": instant(fetched_at)},
+        )
+
     def record(self, meta: SnapshotMeta, page: Page, diff: SnapshotDiff) -> int:
         """Write one snapshot inside the open transaction and return the ledger head afterwards."""
         self._recorder.record(meta, page, diff)
@@ -322,13 +340,14 @@ class SqlHistory:
         row = self._engine.query("SELECT record FROM paper WHERE id = :key", {"key": key})[0]
         record = replace(to_paper(row["record"]), topics=tuple(labels), topics_unparsed=None)
         seen = self._engine.query(
-            """SELECT ledger.kind, topic.slug FROM ledger JOIN topic ON topic.id = ledger.topic_id
+            """SELECT ledger.kind, ledger.seen_at, topic.slug FROM ledger JOIN topic ON topic.id = ledger.topic_id
             WHERE ledger.paper_id = :key AND ledger.dup_of IS NULL ORDER BY ledger.position""",
             {"key": key},
         )
         sighted = {row["slug"] for row in seen}
-        first = Kind(seen[0]["kind"]) if seen else Kind.BACKFILL
-        kind = Kind.NEWLY_TAGGED if first is Kind.NEW else first
+        kind = Kind(seen[0]["kind"]) if seen else Kind.BACKFILL
+        if kind is Kind.NEW and seen[0]["seen_at"] != instant(seen_at):  # else the label is as new as the paper
+            kind = Kind.NEWLY_TAGGED
         named = [slug for _, slug, via in other_topics([record], topics, "") if via == "label" and slug not in sighted]
         self._recorder.relabel(key, record, dict.fromkeys(named, kind), seen_at=seen_at)
 
@@ -336,7 +355,7 @@ class SqlHistory:
         """Return the papers with a label of this name."""
         labels = [
             row["name"]
-            for row in self._engine.query("SELECT name FROM label")
+            for row in self._engine.query("SELECT DISTINCT label AS name FROM paper_label")
             if name_key(row["name"]) == name_key(name)
         ]
         found: list[KnownPaper] = []
@@ -501,6 +520,13 @@ class SqlHistory:
             {"slug": slug},
         )
         return date.fromisoformat(rows[0]["day"]) if rows and rows[0]["day"] else None
+
+
+_NEWEST_LISTED = """SELECT snapshot.digest, snapshot.raw_digest, stretch.seen_at, stretch.id AS stretch
+  FROM snapshot JOIN topic ON topic.id = snapshot.topic_id
+  LEFT JOIN stretch ON stretch.id = (SELECT top.id FROM stretch AS top WHERE top.topic_id = topic.id
+    ORDER BY top.until DESC, top.since DESC LIMIT 1)
+  WHERE topic.slug = :slug AND snapshot.list_order = 'listing' ORDER BY snapshot.id DESC"""
 
 
 def _any(ids: Iterable[PaperId], found: set[str]) -> bool:

@@ -18,9 +18,11 @@ from sqlite_utils import Database
 
 from digestd.errors import AlreadyExistsError, SchemaVersionError, StoreBusyError, StoreError
 from digestd.model.audit import DatabaseState
-from digestd.store import schema_alerts, schema_followers, schema_slices, schema_sources  # noqa: F401 # importing registers their migrations
+from digestd.model.pages import SearchWish
+from digestd.store import schema_alerts, schema_confirm, schema_followers, schema_pages, schema_slices, schema_sources  # noqa: F401 # importing registers their migrations
 from digestd.store.engine import Row
 from digestd.store.schema import MIGRATIONS
+from digestd.store.writer import WriterLock
 
 BUSY_TIMEOUT_S = 10.0
 
@@ -37,9 +39,13 @@ class SQLiteEngine:
         self._path = path
         self._busy_timeout_s = busy_timeout_s
         self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
+        self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock = threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"history {path}: its folder cannot be made: {error.strerror}") from error
+        self._writer = WriterLock(path, timeout_s=busy_timeout_s)
         with _translated(self._path):
             self._migrate()
 
@@ -53,7 +59,8 @@ class SQLiteEngine:
                 f"found migration {sorted(unknown)[-1]!r}"
             )
         if MIGRATIONS.pending(db):
-            MIGRATIONS.apply(db)
+            with self._writer.held():
+                MIGRATIONS.apply(db)
 
     def _db(self) -> Database:
         db: Database | None = getattr(self._local, "db", None)
@@ -67,13 +74,21 @@ class SQLiteEngine:
                 cached_statements=256,
             )
             with self._lock:
-                self._open.append(conn)
+                self._close_of_dead_threads()
+                self._open.append((threading.current_thread(), conn))
             conn.execute("PRAGMA journal_mode=WAL")
             conn.execute("PRAGMA synchronous=FULL")
             conn.execute("PRAGMA foreign_keys=ON")
             conn.execute("PRAGMA cache_size=-16384")
             db = self._local.db = Database(conn)
         return db
+
+    def _close_of_dead_threads(self) -> None:
+        """Close connections whose thread has ended, so that a daemon's many short threads leave none open."""
+        for thread, conn in self._open:
+            if not thread.is_alive():
+                conn.close()
+        self._open = [(thread, conn) for thread, conn in self._open if thread.is_alive()]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -84,14 +99,15 @@ class SQLiteEngine:
                 with db.atomic():
                     yield
                 return
-            db.conn.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                db.conn.execute("COMMIT")
-            except BaseException:
-                # a COMMIT that failed leaves its transaction open, and everything after it would join that
-                db.rollback()
-                raise
+            with self._writer.held():
+                db.conn.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                    db.conn.execute("COMMIT")
+                except BaseException:
+                    # a COMMIT that failed leaves its transaction open, and everything after it would join that
+                    db.rollback()
+                    raise
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -133,6 +149,33 @@ class SQLiteEngine:
         )
         return [row["rowid"] for row in rows]
 
+    def search_pages(self, wish: SearchWish, *, limit: int) -> Sequence[tuple[int, str]]:
+        """Return (key, snippet) of papers that fit, best first."""
+        terms = [(column, self._quoted(text)) for column, text in (("", wish.words), ("authors : ", wish.author)) if text]
+        if not terms or not all(quoted for _, quoted in terms):
+            return []
+        args: dict[str, Any] = {"terms": " AND ".join(f"{column}({quoted})" for column, quoted in terms), "limit": limit}
+        limits = ""
+        for name, sign, day in (("since", ">=", wish.since), ("until", "<=", wish.until)):
+            if day is not None:
+                limits += f" AND substr(paper.effective_at, 1, 10) {sign} :{name}"
+                args[name] = day.isoformat()
+        if wish.topic:
+            limits += """ AND EXISTS (SELECT 1 FROM ledger JOIN topic ON topic.id = ledger.topic_id
+              WHERE ledger.paper_id = paper.id AND topic.slug = :topic)"""
+            args["topic"] = wish.topic
+        rows = self.query(
+            f"""SELECT paper_fts.rowid AS key, snippet(paper_fts, 1, char(2), char(3), '…', 32) AS snippet
+            FROM paper_fts JOIN paper ON paper.id = paper_fts.rowid
+            WHERE paper_fts MATCH :terms AND paper.merged_into IS NULL{limits} ORDER BY rank LIMIT :limit""",  # noqa: S608
+            args,
+        )
+        return [(row["key"], row["snippet"] or "") for row in rows]
+
+    def _quoted(self, words: str) -> str:
+        """Return words as the index takes them, "" where there is nothing to look for in them."""
+        return self._db().quote_fts(words) if any(char.isalnum() for char in words) else ""
+
     def check(self) -> DatabaseState:
         """Return what SQLite finds wrong in the file, and how the connection is set."""
         with _translated(self._path):
@@ -154,7 +197,8 @@ class SQLiteEngine:
         """Give back all connections."""
         with self._lock:
             while self._open:
-                self._open.pop().close()
+                self._open.pop()[1].close()
+        self._writer.close()
         self._local = threading.local()
 
 

@@ -17,6 +17,35 @@ from pathlib import Path
 
 from digestd.errors import StoreBusyError, StoreError
 
+
+@contextmanager
+def sole_process(database: Path, part: str, *, what: str) -> Iterator[None]:
+    """Be the only process that does a part of the work on a database.
+
+    Args:
+        database: its file; the lock stands beside it.
+        part: of the work, a name for the lock's file.
+        what: said of the process that has it: "another process sends mail".
+
+    Raises:
+        StoreBusyError: another process does it.
+        StoreError: the lock's file cannot be made.
+    """
+    path = f"{database}-{part}"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"history {database}: {path} cannot be made: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreBusyError(f"history {database}: {what}") from None
+    else:
+        yield
+    finally:
+        os.close(handle)
+
+
 #: seconds between two looks at a lock that another process holds
 _LOOK_S = 0.002
 

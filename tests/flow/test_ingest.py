@@ -21,7 +21,7 @@ from digestd.model.snapshot import Document, Kind, Order, SnapshotRecord
 from digestd.model.topic import MatchRule, Topic, Vocabulary
 from digestd.parse import parse_document
 from digestd.store import SqlStore, open_store
-from tests.builders import NOW, make_page, make_paper
+from tests.builders import NOW, make_document, make_page, make_paper
 from tests.shared import shared_path
 
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
@@ -422,3 +422,18 @@ def test_a_feed_that_swings_between_two_states_tells_once(store: SqlStore) -> No
             store, states[place], Document(b"", "https://reef.example/f", fetched_at=when), IngestOptions(when), ""
         )
     assert (["Dive 3"], 3) == (told(store, "reef-feed"), store.history.head())
+
+
+def test_a_listing_that_still_shows_the_same_counts_as_seen(store: SqlStore) -> None:
+    """A quiet week is told from a week in which nobody looked: the same page again moves the time of the last look."""
+    page = (SEEDS / "llm-agent-training.page-1.txt").read_bytes()
+    first, later = NOW, NOW + timedelta(days=9)
+    for at in (first, later):
+        ingest_document(store, make_document(page, fetched_at=at), IngestOptions(now=at))
+    assert [later] == [stretch.seen_at for stretch in store.history.coverage("llm-agent-training").stretches]
+    older = (SEEDS / "llm-agent-training.page-6.txt").read_bytes()
+    ingest_document(store, make_document(older, fetched_at=later), IngestOptions(now=later))
+    again = later + timedelta(days=9)
+    ingest_document(store, make_document(page, fetched_at=again), IngestOptions(now=again))
+    top = store.history.coverage("llm-agent-training").stretches[0]
+    assert later == top.seen_at, "a page that is not the newest one says nothing of today"
