@@ -87,7 +87,7 @@ def cli(shared: Shared) -> None:
     Try it:  digestd demo
     Begin:   digestd ingest PAGE.txt
              digestd preview --topic "Name of the topic"
-    """  # noqa: D301 # click reads this sign as: leave the lines below as they stand  # noqa: D301 # click takes the sign \\b for "leave these lines as they are"
+    """  # noqa: D301 # click reads this sign as: leave the lines below as they stand
     del shared
 
 
