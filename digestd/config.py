@@ -138,6 +138,7 @@ class WebSettings(_Section):
     base_url: WebAddress | None = Field(
         default=None, description="Public address of the pages, without which mails carry no links to them."
     )
+    serve: bool = Field(default=True, description="Whether the daemon serves the pages and feeds itself.")
     host: Text = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     proxies: tuple[IPvAnyNetwork, ...] = Field(

@@ -12,7 +12,8 @@ import fcntl
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -23,7 +24,7 @@ from digestd.errors import ConfigError, DigestdError, StoreError
 from digestd.flows.collect import collect
 from digestd.flows.deliver import deliver
 from digestd.flows.digest import make_due
-from digestd.flows.publish import publish_topics
+from digestd.flows.publish import Publisher
 from digestd.flows.read_source import Collected
 from digestd.systemd import Notifier
 from digestd.wiring import App
@@ -47,7 +48,7 @@ class Daemon:
         self._app = make_app()
         self._stop = asyncio.Event()
         self._busy: dict[str, asyncio.Task[None]] = {}
-        self._published = -1
+        self._publisher = Publisher()
         self._last_alive: datetime | None = None
 
     async def run(self) -> None:
@@ -73,16 +74,31 @@ class Daemon:
             )
         if self._watchdog_s:
             scheduler.add_job(self._ping, "interval", seconds=self._watchdog_s / 3, misfire_grace_time=None)
-        scheduler.start()
-        await asyncio.to_thread(self._app.store.history.head)
-        self._notifier.ready("working")
-        log.info("daemon ready")
-        await self._stop.wait()
-        self._notifier.stopping()
-        scheduler.shutdown(wait=False)
-        await self._drain()
+        async with AsyncExitStack() as stack:
+            pages = await self._serve(stack)
+            scheduler.start()
+            self._notifier.ready(f"working, {pages}")
+            log.info("daemon ready, %s", pages)
+            await self._stop.wait()
+            self._notifier.stopping()
+            scheduler.shutdown(wait=False)
+            await self._drain()
         self._app.close()
         log.info("daemon stopped")
+
+    async def _serve(self, stack: AsyncExitStack) -> str:
+        """Start the pages, if they are wanted, and return in words where they are."""
+        if not self._app.settings.web.serve:
+            return "no pages"
+        server = await asyncio.to_thread(self._app.web_server)
+        task = asyncio.create_task(server.serve())
+
+        async def end() -> None:
+            server.stop()
+            await asyncio.wait([task], timeout=10)
+
+        stack.push_async_callback(end)
+        return f"pages at {server.address}"
 
     # -- jobs
 
@@ -135,17 +151,19 @@ class Daemon:
             log.warning("mail relay: %s", done.relay_down)
 
     async def _publish(self) -> None:
-        app, folder = self._app, self._app.settings.feeds.folder
-        head = await asyncio.to_thread(app.store.history.head)
-        if folder is None or head == self._published:
+        """Bring the feeds up to date, those that the web server has in memory and those in the folder."""
+        app, now = self._app, self._now()
+        folder = app.settings.feeds.folder
+        writers = [app.file_writer(folder)] if folder is not None else []
+        if app.settings.web.serve:
+            writers.append(lambda files: app.shelf.put(files, now=now))
+        if not writers:
             return
-        history = app.store.history
-        done = await asyncio.to_thread(
-            lambda: publish_topics(
-                history, history.topics(), app.publish_options, app.file_writer(folder), now=self._now()
-            )
-        )
-        self._published = head
+
+        def write(files: Mapping[str, bytes]) -> Sequence[str]:
+            return list(dict.fromkeys(name for writer in writers for name in writer(files)))
+
+        done = await asyncio.to_thread(lambda: self._publisher.publish(app.store, app.publish_options, write, now=now))
         if done.written:
             log.info("feeds published files=%s", len(done.written))
 
@@ -179,6 +197,7 @@ class Daemon:
             log.error("settings not reloaded, the old ones stay: %s", error)
         else:
             old, self._app = self._app, fresh
+            self._publisher = Publisher()
             asyncio.get_running_loop().call_later(600, old.close)  # jobs under way still use it
             log.info("settings reloaded")
         self._notifier.ready("working")

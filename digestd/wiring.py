@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
     from digestd.web.app import Application
+    from digestd.web.server import WebServer
     from digestd.web.services import WebServices
     from digestd.web.shelf import Shelf
 
@@ -513,6 +514,22 @@ class App:
             vocabulary=lambda: self.vocabulary,
             proxies=settings.web.proxies,
         )
+
+    def web_server(self, host: str | None = None, port: int | None = None) -> WebServer:
+        """Return the web server, listening but not yet answering.
+
+        Raises:
+            ConfigError: the address is taken, or not of this machine.
+        """
+        from digestd.web.server import WebServer, listen
+
+        web = self.settings.web
+        host, port = web.host if host is None else host, web.port if port is None else port
+        try:
+            socket = listen(host, port)
+        except OSError as error:
+            raise ConfigError(f"web: listening on {host} port {port}: {error.strerror or error}") from error
+        return WebServer(self.web_app(), [socket])
 
     def web_app(self) -> Application:
         """Return the web application."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from digestd.cli.common import Shared, say, shared_options
-from digestd.errors import ConfigError, StoreError
+from digestd.errors import StoreError
 
 if TYPE_CHECKING:
     from digestd.wiring import App
@@ -31,25 +31,17 @@ def command(shared: Shared, host: str | None, port: int | None) -> int:
     The daemon (digestd run) shows them too; this is for a look at a history, or for a process of its own.
     """
     with shared.app() as app:
-        web = app.settings.web
-        asyncio.run(_serve(app, web.host if host is None else host, web.port if port is None else port))
+        asyncio.run(_serve(app, host, port))
     return 0
 
 
-async def _serve(app: App, host: str, port: int) -> None:
-    from digestd.web.server import WebServer, listen
-
-    try:
-        socket = listen(host, port)
-    except OSError as error:
-        raise ConfigError(f"web: listening on {host} port {port}: {error.strerror or error}") from error
+async def _serve(app: App, host: str | None, port: int | None) -> None:
     loop = asyncio.get_running_loop()
-    server = WebServer(await asyncio.to_thread(app.web_app), [socket])
+    server = await asyncio.to_thread(app.web_server, host, port)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
     refreshing = asyncio.create_task(_refresh(app))
-    shown = f"[{host}]" if ":" in host else host
-    say(f"http://{shown}:{socket.getsockname()[1]}/")
+    say(server.address)
     try:
         await server.serve()
     finally:

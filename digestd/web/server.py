@@ -100,6 +100,12 @@ class WebServer:
         self._server = _Quiet(uvicorn.Config(app, **settings))
         self._sockets = sockets
 
+    @property
+    def address(self) -> str:
+        """Where the pages are: "http://127.0.0.1:8080/"."""
+        host, port = self._sockets[0].getsockname()[:2]
+        return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
     async def serve(self) -> None:
         """Serve until :meth:`stop` is called."""
         await self._server.serve(sockets=self._sockets)
