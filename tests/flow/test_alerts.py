@@ -223,8 +223,11 @@ def _fails(*_: object, **__: object) -> None:
 def test_old_figures_are_no_news(store: SqlStore) -> None:
     """A listing not seen for more than a week turns nothing, even as its count gives way to what the source states."""
     alert_me(store)
-    show(store, 36, 41, now=TURNS)
+    claims = "90 papers in the last four weeks, up 200% on the four weeks before. 0.1% of all new papers."
+    read_in(store, listing("Reef Sound", two_months(TURNS.date(), 36, 41), stated=claims), now=TURNS)
+    make_alerts(make_kitchen(store), now=TURNS)
     before = store.turns.trend("reef-sound")
+    assert TrendState("reef-sound", Trend.STEADY) == before
     assert [] == make_alerts(make_kitchen(store), now=TURNS + timedelta(days=30))
     assert before == store.turns.trend("reef-sound")
 
