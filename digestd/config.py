@@ -251,6 +251,7 @@ class SubscriberSettings(_Section):
         default=None, ge=1, le=1000, description="Papers shown in full in a digest; else as in [digest]."
     )
     all_quiet: bool = Field(default=False, description="Whether a short mail comes when there is nothing new.")
+    alert: bool = Field(default=False, description="Whether a mail comes when a topic starts to rise or to cool.")
 
 
 class ListingSettings(_Section):

@@ -167,6 +167,7 @@ class App:
                     format=one.format,
                     budget=one.budget,
                     all_quiet=one.all_quiet,
+                    alert=one.alert,
                     first=parse_first(one.first),
                     filter=Filter(tuple(map(parse_rule, one.include)), tuple(map(parse_rule, one.exclude))),
                 ),
