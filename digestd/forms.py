@@ -70,6 +70,7 @@ def fields_of(subscription: Subscription, today: date) -> PreferenceFields:
         budget="" if wanted.budget is None else str(wanted.budget),
         pause=until.isoformat() if until is not None and until > today else "",
         all_quiet=wanted.all_quiet,
+        alert=wanted.alert,
     )
     match subscription.schedule:
         case Daily(at):
@@ -99,6 +100,7 @@ def typed_fields(pairs: Sequence[tuple[str, str]]) -> PreferenceFields:
         budget=last.get("budget", ""),
         pause=last.get("pause", ""),
         all_quiet=last.get("all_quiet") == "yes",
+        alert=last.get("alert") == "yes",
     )
 
 
@@ -136,6 +138,7 @@ def read_change(
         format=tried(lambda: _read_format(typed.format), before.format),
         budget=tried(lambda: _read_budget(typed.budget), before.budget),
         all_quiet=typed.all_quiet,
+        alert=typed.alert,
     )
     until = tried(lambda: _read_pause(typed.pause, today), current.paused_until)
     if problems:

@@ -86,8 +86,8 @@ def undo_leave(store: Store, public_id: str, *, now: datetime) -> Subscription |
             return None
         store.outbox.lift(found.reader.canonical, found.public_id, now=now)
         for row in store.outbox.deliveries(state=DeliveryState.SUPPRESSED, limit=_MOST_HELD):
-            held = row.settled_at is not None and row.settled_at >= click.at
-            if held and row.digest_key.startswith(f"{found.public_id}|"):
+            held = row.reader == found.reader.key and row.settled_at is not None and row.settled_at >= click.at
+            if held and row.kind != "confirm":
                 store.outbox.set_state(row.key, DeliveryState.READY, why="unsubscribing was undone", now=now)
         back = replace(found, state=SubscriptionState.ACTIVE)
         due = next_due(back, back.high_water_at or now)

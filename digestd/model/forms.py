@@ -38,6 +38,7 @@ class PreferenceFields:
     budget: str = ""  #: "" for the operator's
     pause: str = ""  #: "2026-12-24", "" for none
     all_quiet: bool = False
+    alert: bool = False
 
 
 @dataclass(frozen=True, slots=True)

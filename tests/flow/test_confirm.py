@@ -209,6 +209,15 @@ def test_reader_who_left_comes_back(store: SqlStore, kitchen: Kitchen) -> None:
     assert ["ana@example.org"] * 2 == claimed(store)
 
 
+def test_click_lifts_what_stops_all_mail_of_a_follower(store: SqlStore, kitchen: Kitchen) -> None:
+    """A follower who once wanted no mail at all, and now confirms one topic more, gets mail again."""
+    follower(store)
+    store.outbox.suppress(Suppression("ana@example.org", "all", "unsubscribed", MONDAY))
+    ask(kitchen, asked(store, topic="Kelp Forests"), now=MONDAY)
+    confirm(store, last_wish(store), LABELS, now=MONDAY)
+    assert () == tuple(store.outbox.suppressions("ana@example.org"))
+
+
 @pytest.mark.parametrize("reason", ["bounced", "complained", "operator"])
 def test_suppressed_address_is_asked_nothing_and_stays_so(store: SqlStore, kitchen: Kitchen, reason: str) -> None:
     """An address that mail must not go to gets none, and a link from before does not lift that."""

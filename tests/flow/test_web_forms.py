@@ -531,13 +531,15 @@ def test_all_preferences_can_be_changed(site: Site) -> None:
         budget="9",
         pause="2026-10-20",
         all_quiet="yes",
+        alert="yes",
     )
     answer = site.browser.post(path, [*form, ("topic", "kelp-forests")])
     assert (200, path) == (answer.status, answer.actions[0])
     row = site.now()
     assert (("reef-sound", "kelp-forests"), "Europe/Paris") == (row.topics, row.zone)
     assert Weekly((4,), time(18, 15)) == row.schedule
-    assert ("text", 9, True) == (row.preferences.format, row.preferences.budget, row.preferences.all_quiet)
+    wanted = row.preferences
+    assert ("text", 9, True, True) == (wanted.format, wanted.budget, wanted.all_quiet, wanted.alert)
     assert at("2026-10-23T16:15") == row.next_due_at
     assert set(form) - {("topic", "x")} <= set(fields_on(answer)) | {("include", "reef\r\nauthor:Ana Lima")}
     assert "would have hidden" in answer.text

@@ -50,6 +50,7 @@ _PREFERENCES = st.builds(
     format=st.sampled_from(["html", "text"]),
     budget=st.none() | st.integers(1, 200),
     all_quiet=st.booleans(),
+    alert=st.booleans(),
     filter=_FILTERS,
 )
 _PAUSES = st.none() | st.dates(TODAY + timedelta(days=1), TODAY + MOST_PAUSE)
@@ -60,7 +61,7 @@ def pairs_of(fields: PreferenceFields) -> list[tuple[str, str]]:
     pairs = [("topic", slug) for slug in fields.topics]
     names = ("every", "day", "month_day", "at", "zone", "include", "exclude", "format", "budget", "pause")
     pairs += [(name, getattr(fields, name).replace("\n", "\r\n")) for name in names]
-    return pairs + ([("all_quiet", "yes")] if fields.all_quiet else [])
+    return pairs + [(name, "yes") for name in ("all_quiet", "alert") if getattr(fields, name)]
 
 
 @given(_SCHEDULES, _PREFERENCES, _PAUSES, st.permutations(TOPICS))
