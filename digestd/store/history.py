@@ -118,7 +118,7 @@ class SqlHistory:
         self, slug: str, page: Page, source: str, also: Sequence[tuple[int, str, str]]
     ) -> tuple[Known, SourceView]:
         """Return what the history knows that matters for a page, and what its source showed before."""
-        papers = self._candidates(page.papers)
+        papers = self._candidates(slug, page.papers)
         keys = [paper.key for paper in papers]
         others = sorted({other for _, other, _ in also if other != slug})
         known = Known(
@@ -128,7 +128,7 @@ class SqlHistory:
         )
         return known, self._source_view(slug, source, page.order, keys, also)
 
-    def _candidates(self, papers: Sequence[Paper]) -> list[KnownPaper]:
+    def _candidates(self, slug: str, papers: Sequence[Paper]) -> list[KnownPaper]:
         names_of_page = page_names(papers)
         names = list({str(name) for ids in names_of_page for name in ids})
         rows: dict[int, dict[str, Any]] = {}
@@ -143,7 +143,8 @@ class SqlHistory:
                 found.add(row["name"])
                 rows[row["id"]] = row
         self._add_by_hash(rows, "title_hash", [text_hash(title_print(paper.title)) for paper in papers])
-        self._add_similar(rows, [p for p, ids in zip(papers, names_of_page, strict=True) if not _any(ids, found)])
+        unnamed = [paper for paper, ids in zip(papers, names_of_page, strict=True) if not _any(ids, found)]
+        self._add_similar(rows, slug, unnamed)
         names_of = self._names(list(rows))
         return [to_known(row, names_of.get(key, ())) for key, row in sorted(rows.items())]
 
@@ -156,8 +157,8 @@ class SqlHistory:
             ):
                 rows.setdefault(row["id"], row)
 
-    def _add_similar(self, rows: dict[int, dict[str, Any]], unnamed: Sequence[Paper]) -> None:
-        """Add papers by the same first author from about the same days, for the last step of identity."""
+    def _add_similar(self, rows: dict[int, dict[str, Any]], slug: str, unnamed: Sequence[Paper]) -> None:
+        """Add papers of the topic by the same first author from about the same days, for the last step of identity."""
         windows: dict[int, list[tuple[str, str]]] = {}
         for paper in unnamed:
             if paper.published is None or not first_author(paper):
@@ -187,7 +188,12 @@ class SqlHistory:
             ][: _SIMILAR_PAPERS * len(unnamed)]
         for part in chunks([key for key in near if key not in rows]):
             marks, args = placeholders("k", part)
-            for row in self._engine.query(f"SELECT * FROM paper WHERE id IN {marks}", args):  # noqa: S608 # as above
+            for row in self._engine.query(
+                f"""SELECT paper.* FROM ledger JOIN paper ON paper.id = ledger.paper_id
+                WHERE ledger.topic_id = (SELECT id FROM topic WHERE slug = :slug) AND ledger.dup_of IS NULL
+                AND ledger.paper_id IN {marks}""",  # noqa: S608 # as above
+                args | {"slug": slug},
+            ):
                 rows[row["id"]] = row
 
     def _names(self, keys: Sequence[int]) -> dict[int, tuple[PaperId, ...]]:

@@ -47,7 +47,7 @@ CREATE TABLE paper (
   counted INTEGER NOT NULL, merged_into INTEGER REFERENCES paper(id)
 );
 CREATE INDEX paper_title ON paper (title_hash);
-CREATE INDEX paper_author ON paper (author_hash, published);
+CREATE INDEX paper_author ON paper (author_hash, published) WHERE merged_into IS NULL;
 CREATE TABLE paper_name (
   name TEXT NOT NULL UNIQUE, paper_id INTEGER NOT NULL REFERENCES paper(id)
 );
