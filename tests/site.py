@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from lxml import html
 from starlette.testclient import TestClient
 
 from digestd.flows.digest import make_due
@@ -66,6 +68,11 @@ def listing(topic: str, weeks: Sequence[int], *, also: str = "") -> str:
             " ".join(labels),
         ]
     return "\n\n".join(blocks) + "\n"
+
+
+def tree_of(body: str) -> Any:
+    """Return a page's elements; its type is left open, for a path may lead to texts or elements."""
+    return html.fromstring(body)
 
 
 @dataclass

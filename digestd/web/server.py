@@ -24,19 +24,20 @@ class ServerLimits:
 
     request_s: float = 10  #: until a request's head is there, counted from the connection or the answer before
     idle_s: float = 5  #: between two requests of a connection
+    answer_s: float = 60  #: until an answer was made and taken; a client that does not read holds a connection, too
     connections: int = 800  #: at the same time; more are answered with 503
     head_bytes: int = 16 * 1024
 
 
 def _protocol(limits: ServerLimits) -> type[H11Protocol]:
     class BoundedProtocol(H11Protocol):
-        """Closes a connection whose request does not come in time."""
+        """Closes a connection whose request does not come, or whose answer is not taken, in time."""
 
         _deadline: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
             super().connection_made(transport)
-            self._arm()
+            self._arm(limits.request_s)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._disarm()
@@ -46,16 +47,15 @@ def _protocol(limits: ServerLimits) -> type[H11Protocol]:
             before = self.cycle
             super().data_received(data)
             if self.cycle is not None and self.cycle is not before:
-                self._disarm()
+                self._arm(limits.answer_s)
 
         def on_response_complete(self) -> None:
-            super().on_response_complete()
-            if not self.transport.is_closing():
-                self._arm()
+            super().on_response_complete()  # may begin with a request that waited behind the one answered
+            self._arm(limits.request_s if self.cycle.response_complete else limits.answer_s)
 
-        def _arm(self) -> None:
+        def _arm(self, seconds: float) -> None:
             self._disarm()
-            self._deadline = self.loop.call_later(limits.request_s, self._expire)
+            self._deadline = self.loop.call_later(seconds, self._expire)
 
         def _disarm(self) -> None:
             if self._deadline is not None:
@@ -64,8 +64,7 @@ def _protocol(limits: ServerLimits) -> type[H11Protocol]:
 
         def _expire(self) -> None:
             self._deadline = None
-            if not self.transport.is_closing():
-                self.transport.abort()
+            self.transport.abort()  # one that is closing, too: it would wait for ever for a client that does not read
 
     return BoundedProtocol
 
