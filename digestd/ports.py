@@ -35,8 +35,8 @@ from digestd.model.delivery import (
     Suppression,
 )
 from digestd.model.forms import PendingFollow
-from digestd.model.pages import FeedMarks, ListedPaper, ListPlace, PaperSight, SearchWish, SeenRevision
 from digestd.model.opml import Outlines
+from digestd.model.pages import FeedMarks, ListedPaper, ListPlace, PaperSight, SearchWish, SeenRevision
 from digestd.model.paper import KnownPaper, Revision
 from digestd.model.slices import KnownFeed
 from digestd.model.snapshot import (
@@ -408,7 +408,10 @@ class FeedList(Protocol):
         """Return the list, as it was imported."""
 
     def write(self, outlines: Outlines, *, now: datetime) -> None:
-        """Keep a list in place of what was kept before; feeds that stay keep when they came."""
+        """Keep a list in place of what was kept before; feeds that stay keep when they came, and their topic."""
+
+    def topics(self) -> Mapping[str, str]:
+        """Return the topic of each feed by its address: the title under which it came first, and for ever."""
 
 
 class Accounts(Protocol):

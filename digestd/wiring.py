@@ -259,10 +259,11 @@ class App:
 
         declared = self.settings.sources
         known = {name.casefold() for source in declared for name in (source.label, source.url or "")}
+        topics = self.store.feed_list.topics()
         imported = [
-            SourceSettings(kind="url", url=feed.url, topic=feed.title if feed.title != feed.url else None)
-            for feed in feeds_of(self.store.feed_list.read())
-            if feed.url.casefold() not in known
+            SourceSettings(kind="url", url=url, topic=topics[url] if topics[url] != url else None)
+            for url in (feed.url for feed in feeds_of(self.store.feed_list.read()))
+            if url.casefold() not in known
         ]
         return (*declared, *imported)
 

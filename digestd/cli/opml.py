@@ -33,10 +33,11 @@ def command(shared: Shared) -> None:
 def import_list(shared: Shared, file: Path, dry_run: bool, as_json: bool) -> int:
     """Follow the feeds of an OPML file as sources; '-' reads standard input.
 
-    Feeds that are followed already stay, with the title and folder that the file gives them. 'digestd status' lists all
-    sources, 'digestd opml remove' ends one.
+    A feed's title is its topic, which can be followed. Feeds that are followed already stay, with the title and folder that
+    the file gives them; their topic keeps its name. 'digestd status' lists all sources, 'digestd opml remove' ends one.
     """
     from digestd.outlines import feeds_of, merge
+    from digestd.phrases import count_noun
 
     with shared.app() as app:
         read = _read(app, file)
@@ -55,7 +56,7 @@ def import_list(shared: Shared, file: Path, dry_run: bool, as_json: bool) -> int
         say(f"{row['state']:8} {' / '.join((*feed.folder, feed.title))}  {feed.url}")
     for line in read.skipped:
         click.echo(printable(f"left out: {line}"), err=True)
-    click.echo(f"{len(found)} feeds{', nothing was changed' if dry_run else ''}", err=True)
+    click.echo(f"{count_noun(len(found), 'feed')}{', nothing was changed' if dry_run else ''}", err=True)
     return 0
 
 

@@ -27,7 +27,8 @@ CREATE TABLE listed_feed (
   place INTEGER NOT NULL,               -- order in the list
   folder TEXT NOT NULL,                 -- names of the folders around it, outermost first, JSON
   url TEXT NOT NULL,                    -- as the list has it; '': the folder itself, which may be empty
-  title TEXT NOT NULL, home TEXT, added_at TEXT NOT NULL
+  title TEXT NOT NULL, home TEXT, added_at TEXT NOT NULL,
+  topic TEXT NOT NULL                   -- title under which the feed came first: a new title is no new topic
 );
 CREATE UNIQUE INDEX listed_feed_once ON listed_feed (url, folder)
 """

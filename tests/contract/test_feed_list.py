@@ -46,3 +46,12 @@ def test_list_is_written_whole_or_not_at_all(store: SqlStore) -> None:
     with pytest.raises(NotFoundError):
         empty_and_fail()
     assert LIST == store.feed_list.read()
+
+
+def test_new_title_is_no_new_topic(store: SqlStore) -> None:
+    """A feed that is called otherwise, or is moved to another folder, goes on in the topic that its readers follow."""
+    store.feed_list.write(Outlines("", (REEF,)), now=NOW)
+    renamed = Outline("Noise of Reefs", REEF.url)
+    store.feed_list.write(Outlines("", (Outline("Sea", children=(renamed,)), KELP)), now=NOW)
+    assert {REEF.url: "Reef News", KELP.url: "Kelp & Co"} == store.feed_list.topics()
+    assert (Outline("Sea", children=(renamed,)), KELP) == store.feed_list.read().entries

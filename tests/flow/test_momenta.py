@@ -292,7 +292,7 @@ def test_nothing_is_complete_without_a_listing() -> None:
 
 
 @given(ages=st.lists(st.integers(0, 100), max_size=60), seen=st.integers(0, 9))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_counted_figures_are_those_of_the_dates(
     tmp_path_factory: pytest.TempPathFactory, ages: list[int], seen: int
 ) -> None:
