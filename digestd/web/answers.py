@@ -32,7 +32,7 @@ def message(
 ) -> Response:
     """Return a page of few words, with one button where ``action`` says what it does; not to be kept by anybody."""
     given: dict[str, object] = {"action": "", "button": "", "quiet": False, "note": "", "note_url": "", "note_link": ""}
-    given |= {"title": heading, "heading": heading, "lines": lines} | values
+    given |= {"title": f"{heading}, {services.site.name}", "heading": heading, "lines": lines} | values
     return page(services, "message", status=status, private=True, headers=headers, **given)
 
 

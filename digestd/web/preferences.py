@@ -17,6 +17,7 @@ from digestd.flows.subscribe import filter_preview
 from digestd.forms import fields_of, less_often, read_change, typed_fields
 from digestd.model.forms import PreferenceChange, PreferenceFields
 from digestd.model.subscription import Subscription
+from digestd.phrases import count_noun
 from digestd.schedule import DAYS, find_zone, in_words
 from digestd.tokens import Purpose
 from digestd.web.answers import dead_link, next_words, sign, subject_of, typed
@@ -112,7 +113,7 @@ def _page(services: WebServices, token: str, current: Subscription, shown: _Show
         "preferences",
         status=status,
         private=True,
-        title="Your mail",
+        title=f"Your mail, {services.site.name}",
         address=current.reader.address,
         next_line=next_words(current),
         declared=current.declared,
@@ -126,7 +127,11 @@ def _page(services: WebServices, token: str, current: Subscription, shown: _Show
         days=tuple(zip(DAYS, _DAY_NAMES, strict=True)),
         formats=_FORMATS,
         preview="" if tested is None else str(tested),
-        reasons=[] if tested is None else [f"{count}: {why}" for why, count in tested.by_rule],
+        reasons=[]
+        if tested is None
+        else [
+            f"{count_noun(count)} {why}" if why.rule else f"{count_noun(count)}: {why}" for why, count in tested.by_rule
+        ],
         warnings=lint(wanted) if not shown.problems else (),
         rarer=rarer,
     )

@@ -553,6 +553,7 @@ def test_preview_saves_nothing(site: Site) -> None:
     answer = site.browser.post(path, [*form, ("do", "preview")])
     assert 200 == answer.status
     assert "would have hidden 3 of 3" in answer.text
+    assert "3 papers excluded by" in answer.text
     assert "can never fit" in answer.text
     assert "Nothing is saved yet." in answer.text
     assert ("format", "text") in fields_on(answer)
