@@ -1,5 +1,6 @@
 // Visits pages in Chromium and prints what it found as JSON: requests that left the origin, faults by axe, what fired.
-// Usage: node browse.mjs MODULES CHROMIUM JOB.json   (job: {origin, paths, folder, watch})
+// Usage: node browse.mjs MODULES CHROMIUM JOB.json
+// job: origin; paths; views ([width, scheme]); folder for pictures or ""; axe (true to run it); probe (script for each page)
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,44 +13,42 @@ const job = JSON.parse(readFileSync(file, "utf8"));
 const found = { left: [], axe: [], fired: [], wide: [], visited: 0, errors: [] };
 
 const browser = await browserType.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
-for (const width of job.widths) {
-  for (const scheme of job.schemes) {
-    const context = await browser.newContext({
-      viewport: { width, height: 900 }, colorScheme: scheme, bypassCSP: true, javaScriptEnabled: true,
-    });
-    const page = await context.newPage();
-    page.on("request", (request) => {
-      const url = request.url();
-      if (!url.startsWith(job.origin) && !url.startsWith("data:") && !url.startsWith("about:")) found.left.push(url);
-    });
-    page.on("dialog", async (dialog) => { found.fired.push(`${page.url()} ${dialog.message()}`); await dialog.dismiss(); });
-    page.on("console", (message) => { if (message.text().startsWith("fired")) found.fired.push(message.text()); });
-    await page.addInitScript(() => {
-      for (const name of ["alert", "confirm", "prompt", "print"]) window[name] = (text) => console.log(`fired ${name} ${text}`);
-    });
-    for (const [number, path] of job.paths.entries()) {
-      try {
-        await page.goto(job.origin + path, { waitUntil: "load", timeout: 30000 });
-        if (job.probe) await page.evaluate(job.probe);
-        found.visited += 1;
-        const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-        if (over > 0) found.wide.push(`${width} ${path} ${over}`);
-        if (job.axe) {
-          await page.evaluate(axe);
-          const result = await page.evaluate(() => window.axe.run(document));
-          for (const fault of result.violations) {
-            if (["serious", "critical"].includes(fault.impact)) {
-              found.axe.push(`${width} ${scheme} ${path}: ${fault.id} ${fault.nodes[0].html.slice(0, 160)}`);
-            }
+for (const [width, scheme] of job.views) {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 }, colorScheme: scheme, bypassCSP: true, reducedMotion: "reduce",
+  });
+  const page = await context.newPage();
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(job.origin) && !url.startsWith("data:") && !url.startsWith("about:")) found.left.push(url);
+  });
+  page.on("dialog", async (dialog) => { found.fired.push(`${page.url()} ${dialog.message()}`); await dialog.dismiss(); });
+  page.on("console", (message) => { if (message.text().startsWith("fired")) found.fired.push(message.text()); });
+  await page.addInitScript(() => {
+    for (const name of ["alert", "confirm", "prompt", "print"]) window[name] = (text) => console.log(`fired ${name} ${text}`);
+  });
+  for (const [number, path] of job.paths.entries()) {
+    try {
+      await page.goto(job.origin + path, { waitUntil: "load", timeout: 30000 });
+      if (job.probe) await page.evaluate(job.probe);
+      found.visited += 1;
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      if (over > 0) found.wide.push(`${width} ${path} ${over}`);
+      if (job.axe) {
+        await page.evaluate(axe);
+        const result = await page.evaluate(() => window.axe.run(document));
+        for (const fault of result.violations) {
+          if (["serious", "critical"].includes(fault.impact)) {
+            found.axe.push(`${width} ${scheme} ${path}: ${fault.id} ${fault.nodes[0].html.slice(0, 160)}`);
           }
         }
-        if (job.folder) {
-          await page.screenshot({ path: join(job.folder, `${String(number).padStart(2, "0")}-${width}-${scheme}.png`), fullPage: true });
-        }
-      } catch (error) { found.errors.push(`${path}: ${error}`); }
-    }
-    await context.close();
+      }
+      if (job.folder) {
+        await page.screenshot({ path: join(job.folder, `${String(number).padStart(2, "0")}-${width}-${scheme}.png`), fullPage: true });
+      }
+    } catch (error) { found.errors.push(`${path}: ${error}`); }
   }
+  await context.close();
 }
 await browser.close();
 process.stdout.write(JSON.stringify(found));

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -72,10 +73,9 @@ def hostile_papers() -> list[Paper]:
     return found
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Yield a house whose papers, labels and topics are hostile."""
-    found = make_house(tmp_path_factory.mktemp("hostile"))
+def hostile_house(folder: Path) -> House:
+    """Return a house whose papers, labels and topics are hostile."""
+    found = make_house(folder)
     papers = hostile_papers()
     for topic, some in (("Reef Sound", papers), ("<svg/onload=alert(1)> \"'Topic", papers[:40])):
         for number, part in enumerate((some[:1], some)):
@@ -88,6 +88,13 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                 parse=lambda _document, _vocabulary, page=page: page,  # type: ignore[misc]  # a default has no type
             )
     found.publish()
+    return found
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Yield a hostile house."""
+    found = hostile_house(tmp_path_factory.mktemp("hostile"))
     yield found
     found.store.close()
 
