@@ -90,15 +90,28 @@ class DayGroup:
     papers: tuple[PaperCard, ...]
 
 
-def index_groups(summaries: Iterable[TopicSummary]) -> tuple[IndexGroup, ...]:
-    """Return the index: Rising (largest first), Steady, Cooling, Few papers; groups without topics are left out."""
+def index_groups(
+    summaries: Iterable[TopicSummary], *, skip: int = 0, limit: int | None = None
+) -> tuple[IndexGroup, ...]:
+    """Return the index: Rising (largest first), Steady, Cooling, Few papers; groups without topics are left out.
+
+    Args:
+        summaries: in any order.
+        skip: topics of earlier pages.
+        limit: topics at most; None: all.
+    """
     ordered = sorted(summaries, key=lambda summary: (index_key(summary.momentum), summary.topic.name))
-    groups = []
-    for name, trends, note in _GROUPS:
-        rows = tuple(_index_row(one) for one in ordered if trend_of(one.momentum) in trends)
-        if rows:
-            groups.append(IndexGroup(name, note, rows))
-    return tuple(groups)
+    placed = [
+        (name, note, one)
+        for name, trends, note in _GROUPS
+        for one in ordered
+        if trend_of(one.momentum) in trends
+    ]  # fmt: skip
+    shown = placed[skip : None if limit is None else skip + limit]
+    return tuple(
+        IndexGroup(name, note, tuple(_index_row(one) for _, _, one in found))
+        for (name, note), found in groupby(shown, key=lambda place: place[:2])
+    )
 
 
 def _index_row(summary: TopicSummary) -> IndexRow:

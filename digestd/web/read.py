@@ -5,6 +5,7 @@ Nothing here writes. What asks the store runs outside the event loop; texts of s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime
 from itertools import groupby
@@ -39,6 +40,9 @@ from digestd.tokens import Purpose
 from digestd.web.guard import client_net
 from digestd.web.services import WebServices, in_thread, page, services_of
 from digestd.web.shelf import PRIVATE, send_document, store_document
+
+#: topics on a page of the index; with their charts some 30 kB
+TOPICS = 30
 
 _MOST_WORDS = 200
 _SEARCH_NEEDS = "Give a word of title, abstract or authors, or an author."
@@ -80,20 +84,27 @@ def _allowed(services: WebServices, request: Request) -> bool:
 
 
 def _index(services: WebServices, request: Request) -> Response:
-    del request
+    number = request.query_params.get("page", "1")
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", number):
+        raise HTTPException(404)
+    skip = (int(number) - 1) * TOPICS
     summaries = _summaries(services)
     series = [one.momentum for one in summaries if one.momentum.weekly and one.momentum.weekly_from is not None]
     newest = max(series, key=lambda momentum: momentum.weekly_from or date.min, default=None)
     count = phrases.count_noun(len(summaries), "topic")
-    number = phrases.number_word(len(summaries))
+    if skip and skip >= len(summaries):
+        raise HTTPException(404)
+    word = phrases.number_word(len(summaries))
     return page(
         services,
         "index",
         title=f"Topics by momentum, {services.site.name}",
         description=f"{count}, the fastest growing first.",
         here="topics",
-        count=f"{number[:1].upper()}{number[1:]} {'topic' if len(summaries) == 1 else 'topics'}",
-        groups=web_view.index_groups(summaries),
+        count=f"{word[:1].upper()}{word[1:]} {'topic' if len(summaries) == 1 else 'topics'}",
+        groups=web_view.index_groups(summaries, skip=skip, limit=TOPICS),
+        more=f"/?page={int(number) + 1}" if skip + TOPICS < len(summaries) else "",
+        before=f"/?page={int(number) - 1}" if skip else "",
         charts=newest is not None,
         weeks="" if newest is None or newest.weekly_from is None
         else phrases.week_range(newest.weekly_from, len(newest.weekly)),

@@ -101,6 +101,23 @@ def test_index_orders_topics_by_how_they_move(lived_in: tuple[House, Subscriptio
     assert sorted(places) == places
 
 
+def test_long_index_is_paged(house: House) -> None:
+    """Many topics are many pages of at most 40 kB; each topic is on one of them, and no page is beyond the last."""
+    for number in range(70):
+        ingest(house.store, listing(f"Long Name of a Topic With Number {number}", (1, 2) * 6), now=NOW)
+    names: list[str] = []
+    address: str | None = "/"
+    while address:
+        answer = house.client.get(address)
+        assert len(answer.content) <= 40_000
+        names += tree_of(answer.text).xpath("//th[@scope='row']/a/text()")
+        found = tree_of(answer.text).xpath("//p[@class='more']/a[text()='More topics']/@href")
+        address = found[0] if found else None
+    assert 70 == len(names) == len(set(names))
+    for beyond in ("4", "0", "-1", "x", "99999999999"):
+        assert 404 == house.client.get(f"/?page={beyond}").status_code
+
+
 def test_index_of_an_empty_history(house: House) -> None:
     """A history without topics is a page that says so."""
     assert "No topics yet." in text_of(house.client.get("/").text)
