@@ -1,6 +1,7 @@
 // Visits pages in Chromium and prints what it found as JSON: requests that left the origin, faults by axe, what fired.
 // Usage: node browse.mjs MODULES CHROMIUM JOB.json
-// job: origin; paths; views ([width, scheme]); folder for pictures or ""; axe (true to run it); probe (script for each page)
+// job: origin; paths; views ([width, scheme]); folder for pictures or ""; axe (true to run it); probe (script for each page);
+// steps: [[what, selector or path, value]] done after the pages, with the policy in force
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ const found = { left: [], axe: [], fired: [], wide: [], visited: 0, errors: [] }
 const browser = await browserType.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
 for (const [width, scheme] of job.views) {
   const context = await browser.newContext({
-    viewport: { width, height: 900 }, colorScheme: scheme, bypassCSP: true, reducedMotion: "reduce",
+    viewport: { width, height: 900 }, colorScheme: scheme, bypassCSP: !job.steps, reducedMotion: "reduce",
   });
   const page = await context.newPage();
   page.on("request", (request) => {
@@ -47,6 +48,22 @@ for (const [width, scheme] of job.views) {
         await page.screenshot({ path: join(job.folder, `${String(number).padStart(2, "0")}-${width}-${scheme}.png`), fullPage: true });
       }
     } catch (error) { found.errors.push(`${path}: ${error}`); }
+  }
+  for (const [what, where, value] of job.steps ?? []) {
+    try {
+      page.setDefaultTimeout(15000);
+      if (what === "goto") await page.goto(job.origin + where);
+      if (what === "fill") await page.fill(where, value);
+      if (what === "select") await page.selectOption(where, value);
+      if (what === "check") await page.check(where);
+      if (what === "click") await Promise.all([page.waitForNavigation(), page.click(where)]);
+      if (what === "press") await Promise.all([page.waitForNavigation(), page.press(where, value)]);
+      if (what === "reads") {
+        const text = await page.innerText("main");
+        if (!text.includes(where)) found.errors.push(`expected "${where}", found "${text.slice(0, 300)}"`);
+      }
+      found.visited += 1;
+    } catch (error) { found.errors.push(`${what} ${where}: ${error}`); }
   }
   await context.close();
 }

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,13 +25,16 @@ from starlette.types import Receive, Scope, Send
 
 from digestd.model.digest import Digest, DigestPaper, Headline, Links, Section, Trend
 from digestd.model.snapshot import Kind
+from digestd.model.subscription import SubscriptionState
 from digestd.model.topic import Topic
 from digestd.render.mail import render_mail
+from digestd.render.outgoing import build_mail, unpack_content
 from digestd.templating import build_environment
 from digestd.web.app import Application
 from digestd.web.server import WebServer, listen
 from tests.flow.test_web_hostile import hostile_house, hostile_papers
-from tests.site import NOW, House, addresses, fill, make_house
+from tests.followers import read_mail, text_of
+from tests.site import BASE, NOW, House, addresses, fill, make_house
 from tests.vectors import vectors
 
 PACKAGES = ("playwright-core@1.65.1", "axe-core@4.14.1", "vnu-jar@26.9.27")
@@ -189,6 +192,47 @@ async def test_nothing_of_a_stranger_runs(tools: Tools, tmp_path: Path) -> None:
     house.store.close()
     assert ([], [], []) == (found["fired"], found["left"], found["errors"])
     assert len(paths) == found["visited"]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("view", [[1200, "light"], [390, "dark"]])
+async def test_person_follows_changes_pauses_and_leaves(
+    tools: Tools, house: House, tmp_path: Path, view: list[object]
+) -> None:
+    """With mouse and keys in a browser: follow, confirm by the mailed link, change and pause, leave; the policy in force."""
+    subscription = fill(house)
+    house.store.secret("confirm")
+
+    async def walk(*steps: tuple[str, ...]) -> None:
+        found = await browse(tools, house.app, tmp_path, {"paths": [], "views": [view], "folder": "", "steps": steps})
+        assert ([], [], [], len(steps)) == (found["errors"], found["left"], found["fired"], found["visited"])
+
+    await walk(
+        ("goto", "/t/tide-gauges"), ("fill", "#m", "bo@example.org"), ("select", "#f", "daily"),
+        ("press", "#m", "Enter"), ("reads", "Look into your mail"),
+    )  # fmt: skip
+    mails = [row for row in house.store.outbox.deliveries() if row.kind == "confirm"]
+    content = house.store.outbox.content_of(mails[0].key)
+    text = text_of(read_mail(build_mail(content.envelope.fields, unpack_content(content.content))))
+    link = re.search(rf"{BASE}(/confirm/\S+)", text)
+    assert link is not None
+    await walk(("goto", link[1]), ("click", "main form button"), ("reads", "You will get it"))
+    (bo,) = [one for one in house.store.subscriptions.subscriptions() if one.reader.address == "bo@example.org"]
+    assert ("tide-gauges",) == bo.topics
+    preferences = f"/preferences/{house.token(bo, 'preferences')}"
+    await walk(
+        ("goto", preferences), ("check", "input[name=topic][value=reef-sound]"), ("check", "input[name=every][value=weekly]"),
+        ("fill", "#x", "sponges"), ("fill", "#p", "2026-12-24"), ("click", "button[value=save]"), ("reads", "sponges"),
+    )  # fmt: skip
+    assert bo.key is not None
+    changed = house.store.subscriptions.subscription(bo.key)
+    assert ({"tide-gauges", "reef-sound"}, date(2026, 12, 24)) == (set(changed.topics), changed.paused_until)
+    assert ["sponges"] == [rule.value for rule in changed.preferences.filter.exclude]
+    await walk(
+        ("goto", f"/unsubscribe/{house.token(bo, 'unsubscribe')}"), ("click", "main form button"), ("reads", "unsubscribed"),
+    )  # fmt: skip
+    assert SubscriptionState.ENDED is house.store.subscriptions.subscription(bo.key).state
+    assert SubscriptionState.ACTIVE is house.store.subscriptions.subscription(subscription.key or 0).state
 
 
 async def test_what_runs_is_seen(tools: Tools, house: House, tmp_path: Path) -> None:
