@@ -13,6 +13,7 @@ from digestd.cli.common import Shared, say, shared_options
 from digestd.errors import StoreError
 
 if TYPE_CHECKING:
+    from digestd.flows.publish import Publisher
     from digestd.wiring import App
 
 log = logging.getLogger(__name__)
@@ -36,11 +37,15 @@ def command(shared: Shared, host: str | None, port: int | None) -> int:
 
 
 async def _serve(app: App, host: str | None, port: int | None) -> None:
+    from digestd.flows.publish import Publisher
+
     loop = asyncio.get_running_loop()
     server = await asyncio.to_thread(app.web_server, host, port)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
-    refreshing = asyncio.create_task(_refresh(app))
+    publisher = Publisher()
+    await _publish(app, publisher)
+    refreshing = asyncio.create_task(_refresh(app, publisher))
     say(server.address)
     try:
         await server.serve()
@@ -49,19 +54,20 @@ async def _serve(app: App, host: str | None, port: int | None) -> None:
         await asyncio.gather(refreshing, return_exceptions=True)
 
 
-async def _refresh(app: App) -> None:
+async def _refresh(app: App, publisher: Publisher) -> None:
     """Keep the feeds in memory as the history has them."""
-    from digestd.flows.publish import Publisher
-
-    publisher = Publisher()
     while True:
-        now = app.clock.now()
-        try:
-            await asyncio.to_thread(
-                lambda now=now: publisher.publish(  # type: ignore[misc]  # mypy cannot type a default
-                    app.store, app.publish_options, lambda files: app.shelf.put(files, now=now), now=now
-                )
-            )
-        except StoreError as error:
-            log.error("publish failed: %s", error)
         await asyncio.sleep(REFRESH_S)
+        await _publish(app, publisher)
+
+
+async def _publish(app: App, publisher: Publisher) -> None:
+    now = app.clock.now()
+
+    def work() -> None:
+        publisher.publish(app.store, app.publish_options, lambda files: app.shelf.put(files, now=now), now=now)
+
+    try:
+        await asyncio.to_thread(work)
+    except StoreError as error:
+        log.error("publish failed: %s", error)

@@ -322,9 +322,11 @@ def _reader_feed(services: WebServices, request: Request) -> Response:
 
 
 async def _feed(request: Request) -> Response:
-    stored = services_of(request).shelf.get(request.path_params["name"])
+    shelf = services_of(request).shelf
+    stored = shelf.get(request.path_params["name"])
     if stored is None:
-        raise HTTPException(404)
+        # the list of all feeds is made last: before that it is not known which feeds there are
+        raise HTTPException(404) if shelf.get("topics.opml") else HTTPException(503, headers={"Retry-After": "30"})
     return send_document(request, stored)
 
 

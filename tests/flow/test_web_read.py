@@ -275,6 +275,15 @@ def test_feed_is_read_by_a_feed_reader(lived_in: tuple[House, Subscription], nam
     assert f"{BASE}/feeds/{name}" in {link.href for link in read.feed.links if link.rel == "self"}
 
 
+def test_feeds_that_are_not_made_yet(house: House) -> None:
+    """After a start, until all feeds are made, a feed reader is asked to come again; it is not told that its feed is gone."""
+    ingest(house.store, page("Reef Sound", ("2026-09-20", "Calm Reefs")), now=NOW)
+    answer = house.client.get("/feeds/reef-sound/rss.xml")
+    assert (503, "30") == (answer.status_code, answer.headers["retry-after"])
+    house.publish()
+    assert [200, 404] == [house.client.get(f"/feeds/{slug}/rss.xml").status_code for slug in ("reef-sound", "none")]
+
+
 def test_feed_headers(lived_in: tuple[House, Subscription]) -> None:
     """A feed is cached for a quarter of an hour by anybody, packed once, typed right, and open to programs in browsers."""
     house, _ = lived_in
