@@ -289,6 +289,9 @@ class FetchSettings(_Section):
         default=(), description="Private networks that may be asked, like '10.1.0.0/16'."
     )
     host_interval_s: float = Field(default=3, ge=0, le=3600, description="Seconds between two questions to one host.")
+    isolate: bool = Field(
+        default=True, description="Whether documents of sources are read in a process that can be stopped."
+    )
 
 
 class MailSettings(_Section):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.ports import Channel, Clock, Source
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
+    from digestd.watch.child import ChildParser
     from digestd.web.app import Application
     from digestd.web.server import WebServer
     from digestd.web.services import WebServices
@@ -319,19 +320,34 @@ class App:
                     host_gap_s=fetch.host_interval_s,
                 )
                 clients[private] = await stack.enter_async_context(client)
+            child = stack.enter_context(self._child()) if fetch.isolate else None
             yield [
-                self._watched(source, SOURCES[spec.kind](spec, clients[source.allow_private]))
+                self._watched(source, SOURCES[spec.kind](spec, clients[source.allow_private]), child)
                 for source in chosen
                 for spec in (self._spec(source),)
             ]
 
-    def _watched(self, settings: SourceSettings, source: Source) -> Watched:
-        """Return a source with how its documents are read."""
+    @contextmanager
+    def _child(self) -> Iterator[ChildParser]:
+        """Give the child in which documents are read, ended afterwards; it starts with the first document."""
+        from digestd.watch.child import ChildParser
+
+        child = ChildParser()
+        try:
+            yield child
+        finally:
+            child.close()
+
+    def _watched(self, settings: SourceSettings, source: Source, child: ChildParser | None) -> Watched:
+        """Return a source with how its documents are read, in a child if there is one."""
         from digestd.flows.read_source import Watched
         from digestd.model.snapshot import Order
 
         format_name = None if settings.format == "auto" else settings.format
         rules = _read_text(settings.rules, "rules") if settings.rules is not None else ""
+        parse = self.parser(format_name=format_name, rules=settings.rules)
+        if child is not None:  # what is wrong with the rules has been said by now
+            parse = child.parser(format_name=format_name, rules=rules)
         return Watched(
             source=source,
             options=self.ingest_options(
@@ -339,7 +355,7 @@ class App:
                 order=None if settings.order == "auto" else Order(settings.order),
                 address=settings.url,
             ),
-            parse=self.parser(format_name=format_name, rules=settings.rules),
+            parse=parse,
             reading=f"{settings.format}|{rules}",
         )
 
