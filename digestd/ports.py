@@ -219,6 +219,9 @@ class Subscriptions(Protocol):
     def subscription(self, key: int) -> Subscription:
         """Return one subscription; NotFoundError if there is none."""
 
+    def read(self, keys: Sequence[int]) -> Mapping[int, Subscription]:
+        """Return subscriptions by key; those that are not there are left out."""
+
     def find_public(self, public_id: str) -> Subscription | None:
         """Return the subscription with this public id; None if there is none."""
 
@@ -237,6 +240,9 @@ class Subscriptions(Protocol):
     def record_slots(self, key: int, slots: Sequence[SlotRecord]) -> None:
         """Write what became of slots, all or none; a label that the subscription has already is an AlreadyExistsError."""
 
+    def record_all_slots(self, slots: Sequence[tuple[int, SlotRecord]]) -> None:
+        """Write slots of many subscriptions, each with its subscription's key, as ``record_slots`` does, all or none."""
+
     def slots(self, key: int) -> Sequence[SlotRecord]:
         """Return all slots of a subscription in the order of their labels."""
 
@@ -249,7 +255,10 @@ class Subscriptions(Protocol):
         """
 
     def record_digests(self, records: Sequence[DigestRecord]) -> None:
-        """Write many digests as ``record_digest`` does, all or none; the way for a slot of many readers."""
+        """Write many digests as ``record_digest`` does, all or none; the way for a slot of many readers.
+
+        Digests that hold the very same tuple of items or of what was passed over are written much faster.
+        """
 
     def digest(self, digest_key: str) -> DigestRecord:
         """Return a digest with its items in their order, what it passed over by position; NotFoundError if there is none."""
@@ -259,6 +268,9 @@ class Subscriptions(Protocol):
 
     def told(self, key: int, papers: Sequence[int]) -> frozenset[int]:
         """Return which of the papers a subscription was told, itself or as another that became one with it."""
+
+    def told_of(self, keys: Sequence[int], papers: Sequence[int]) -> Mapping[int, frozenset[int]]:
+        """Return which of the papers each of some subscriptions was told, all keys named, as ``told`` does."""
 
     def papers_told(self, key: int) -> frozenset[int]:
         """Return all papers that a subscription was told; of those that became one, the one that was kept."""

@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from hashlib import sha256
 
 from digestd.errors import ConfigError
 
@@ -186,7 +185,7 @@ def _write(secret: bytes, purpose: Purpose, parts: tuple[str, str, str, str]) ->
     """Return the token of (key id, subject, scope, expiry in base 36); none of them has a line feed."""
     key_id, subject, scope, until = parts
     limits = f"-{scope}-{until}" if until else f"-{scope}" if scope else ""
-    tag = hmac.new(secret, "\n".join(("digestd token 1", purpose, *parts)).encode(), sha256).digest()
+    tag = hmac.digest(secret, "\n".join(("digestd token 1", purpose, *parts)).encode(), "sha256")
     return f"{key_id}{subject}{limits}{b32encode(tag[:_TAG_BYTES]).decode().rstrip('=').lower()}"
 
 

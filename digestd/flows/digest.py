@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
+from functools import lru_cache
 
 from digestd.errors import DigestdError, StoreBusyError, StoreError
 from digestd.faults import crash_point
@@ -23,7 +24,11 @@ from digestd.schedule import find_zone, instant_of, next_slot, slots_between
 log = logging.getLogger(__name__)
 
 #: subscriptions served in one transaction: enough to share what they have in common, few enough to be quick
-BATCH = 200
+BATCH = 400
+
+#: readers of one schedule have the same slots
+_next_slot = lru_cache(maxsize=1024)(next_slot)
+_slots_between = lru_cache(maxsize=1024)(slots_between)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +99,7 @@ def _serve_batch(makers: _Makers, batch: Sequence[Subscription], now: datetime) 
     store = makers.kitchen.store
     try:
         with store.transaction():
-            maker = makers.current()
-            served = [serve(store, maker, subscription, now) for subscription in batch]
+            served = serve(store, makers.current(), batch, now)
             crash_point("slot.open")
     except StoreBusyError:
         raise  # the next one would wait as long, and in vain
@@ -108,44 +112,65 @@ def _serve_batch(makers: _Makers, batch: Sequence[Subscription], now: datetime) 
     else:
         crash_point("slot.done")
         return served
-    # one of them cannot be served; alone, the others can
-    return [done for subscription in batch for done in _serve_batch(makers, [subscription], now)]
+    # one of them cannot be served; the others can, and by halves it is found soon
+    middle = len(batch) // 2
+    return _serve_batch(makers, batch[:middle], now) + _serve_batch(makers, batch[middle:], now)
 
 
-def serve(store: Store, maker: DigestMaker, subscription: Subscription, now: datetime) -> Served:
-    """Serve one subscription inside the open transaction.
+def serve(store: Store, maker: DigestMaker, batch: Sequence[Subscription], now: datetime) -> list[Served]:
+    """Serve subscriptions inside the open transaction, all or none, and return what that did, in their order.
 
-    The subscription is read again there: another process may have served it since.
+    They are read again there: another process may have served them since.
     """
-    assert subscription.key is not None
-    current = store.subscriptions.subscription(subscription.key)
-    if current.state is not SubscriptionState.ACTIVE:
-        return Served(current, None)
-    slots = missed_slots(current, now, maker.head)
-    if not slots:
-        if not isinstance(current.schedule, EachSnapshot):
+    stored = store.subscriptions.read([subscription.key or 0 for subscription in batch])
+    # one that was deleted meanwhile is named by the error of reading it alone
+    now_stored = [stored.get(one.key or 0) or store.subscriptions.subscription(one.key or 0) for one in batch]
+    served = {current.key: Served(current, None) for current in now_stored}
+    orders: list[tuple[Subscription, Sequence[Slot]]] = []
+    for current in now_stored:
+        slots = missed_slots(current, now, maker.head) if current.state is SubscriptionState.ACTIVE else ()
+        if slots:
+            orders.append((current, slots))
+        elif current.state is SubscriptionState.ACTIVE and not isinstance(current.schedule, EachSnapshot):
             # a clock that went back finds slots served already: the next one comes after those
             after = max(now, current.high_water_at or now)
-            store.subscriptions.put(replace(current, next_due_at=next_due(current, after)), now=now)
-        return Served(current, None)
-    slot, earlier = slots[-1], slots[:-1]
-    made = maker.make(current, slot, coalesced=len(earlier))
-    if made.digest is None and isinstance(current.schedule, EachSnapshot) and not made.passed_over:
-        store.subscriptions.put(replace(current, told_upto=maker.head), now=now)
-        return Served(current, None)
-    maker.write(made)
-    key = made.key if made.digest is not None else None
-    records = [SlotRecord(one.label, one.due_at, coalesced_into=slot.label) for one in earlier]
-    store.subscriptions.record_slots(subscription.key, [*records, SlotRecord(slot.label, slot.due_at, digest_key=key)])
-    moved = replace(
+            store.subscriptions.advance([replace(current, next_due_at=next_due(current, after))])
+    made = maker.make_all([(current, slots[-1], len(slots) - 1) for current, slots in orders])
+    maker.write_all(made)
+    records: list[tuple[int, SlotRecord]] = []
+    moved: list[Subscription] = []
+    for (current, slots), one in zip(orders, made, strict=True):
+        if one.digest is None and isinstance(current.schedule, EachSnapshot) and not one.passed_over:
+            moved.append(replace(current, told_upto=maker.head))
+            continue
+        records += _slot_records(one, slots)
+        moved.append(_moved(one, maker.head, now))
+        served[current.key] = Served(moved[-1], one.slot, one, coalesced=len(slots) - 1)
+        if current.paused_until is not None:  # a pause that is over is taken out
+            store.subscriptions.put(moved[-1], now=now)
+    store.subscriptions.record_all_slots(records)
+    store.subscriptions.advance(moved)
+    return [served[subscription.key] for subscription in batch]
+def _slot_records(made: Made, slots: Sequence[Slot]) -> Iterator[tuple[int, SlotRecord]]:
+    """Yield what becomes of slots, the last of which has this digest."""
+    key, last = made.subscription.key or 0, slots[-1]
+    for one in slots[:-1]:
+        yield key, SlotRecord(one.label, one.due_at, coalesced_into=last.label)
+    yield key, SlotRecord(last.label, last.due_at, digest_key=made.key if made.digest is not None else None)
+
+
+def _moved(made: Made, head: int, now: datetime) -> Subscription:
+    """Return a subscription that was served up to a ledger position."""
+    current = made.subscription
+    following = _next_slot(current.schedule, current.zone, max(now, made.slot.due_at))
+    return replace(
         current,
-        told_upto=maker.head,
+        told_upto=head,
         welcomed=current.welcomed or made.digest is not None or current.preferences.first.kind == "none",
-        high_water_at=slot.due_at,
+        high_water_at=made.slot.due_at,
         paused_until=None,
+        next_due_at=following.due_at if following is not None else None,
     )
-    store.subscriptions.put(replace(moved, next_due_at=next_due(moved, max(now, slot.due_at))), now=now)
-    return Served(moved, slot, made, coalesced=len(earlier))
 
 
 def dry_runs(kitchen: Kitchen, chosen: Sequence[Subscription] | None, *, now: datetime) -> list[Served]:
@@ -184,7 +209,7 @@ def missed_slots(subscription: Subscription, now: datetime, head: int) -> Sequen
             return ()
         return (_slot_now(subscription, now, head),)
     after = subscription.high_water_at or subscription.created_at or now
-    slots = slots_between(subscription.schedule, subscription.zone, after, now)
+    slots = _slots_between(subscription.schedule, subscription.zone, after, now)
     resumes = pause_end(subscription)
     return () if resumes is not None and (not slots or slots[-1].due_at < resumes) else slots
 
@@ -192,9 +217,9 @@ def missed_slots(subscription: Subscription, now: datetime, head: int) -> Sequen
 def next_due(subscription: Subscription, after: datetime) -> datetime | None:
     """Return when a subscription is due next: its first slot after an instant, and not before its pause is over."""
     resumes = pause_end(subscription)
-    slot = next_slot(subscription.schedule, subscription.zone, after)
+    slot = _next_slot(subscription.schedule, subscription.zone, after)
     if slot is not None and resumes is not None and slot.due_at < resumes:
-        slot = next_slot(subscription.schedule, subscription.zone, resumes - timedelta(seconds=1))
+        slot = _next_slot(subscription.schedule, subscription.zone, resumes - timedelta(seconds=1))
     return slot.due_at if slot is not None else None
 
 

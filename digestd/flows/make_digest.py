@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, time
 from urllib.parse import quote
 
 from digestd.compose import compose_digest
@@ -22,13 +22,16 @@ from digestd.model.delivery import DigestRecord, Envelope, ToldItem
 from digestd.model.digest import Digest, DigestOptions, DigestRequest, Links, NewsItem, RevisionNews, TopicNews
 from digestd.model.paper import KnownPaper, Revision
 from digestd.model.snapshot import LedgerRow
-from digestd.model.subscription import Slot, Subscription
+from digestd.model.subscription import Reader, Slot, Subscription
 from digestd.model.topic import Topic
 from digestd.ports import Store
 from digestd.render.mail import Templates, render_mail
 from digestd.render.mime import MailHeaders, Skeleton, message_id, placeholder, skeleton_of
 from digestd.render.outgoing import build_mail, pack_content, personal_fields
+from digestd.schedule import find_zone
 from digestd.tokens import bounce_address, make_token, tagged_address
+
+_NOBODY = Reader("", "")
 
 #: sub-stream of the Feedback-ID header, 5 to 15 characters
 _STREAM = "digestd01"
@@ -66,6 +69,7 @@ class Made:
     skeleton: Skeleton | None
     passed_over: tuple[tuple[int, str], ...] = ()  #: (ledger position, why)
     revised_at: tuple[tuple[int, int], ...] = ()  #: (paper, position of its newest revision) of those that may be told
+    items: tuple[ToldItem, ...] = ()  #: what it tells; the very same tuple for all that are told the same
 
     @property
     def key(self) -> str:
@@ -93,6 +97,8 @@ class DigestMaker:
         self._news: dict[str, TopicNews] = {}
         self._revisions: dict[int, Sequence[tuple[int, KnownPaper, Revision]]] = {}
         self._rendered: dict[str, tuple[Digest | None, Skeleton | None]] = {}
+        self._dishes: dict[tuple[Subscription, Slot, int, frozenset[int]], Made] = {}
+        self._hidden_keys: dict[str, str] = {}
         self._contents: dict[str, str] = {}
         self._secrets: dict[str, bytes] = {}
 
@@ -104,18 +110,54 @@ class DigestMaker:
             slot: the time that it is made for.
             coalesced: earlier slots that it covers too.
         """
-        request, passed = self._request(subscription, slot, coalesced)
-        group = self._group(request, subscription.preferences.format)
+        (made,) = self.make_all([(subscription, slot, coalesced)])
+        return made
+
+    def make_all(self, orders: Sequence[tuple[Subscription, Slot, int]]) -> list[Made]:
+        """Return digests as :meth:`make` does, of many (subscription, slot, coalesced)."""
+        nameless = [(without_person(subscription, slot), subscription.key or 0) for subscription, slot, _ in orders]
+        told = self._told(nameless)
+        return [
+            replace(self._dish((wish, slot, coalesced, told[key])), subscription=subscription)
+            for (wish, key), (subscription, slot, coalesced) in zip(nameless, orders, strict=True)
+        ]
+
+    def _told(self, wishes: Sequence[tuple[Subscription, int]]) -> dict[int, frozenset[int]]:
+        """Return what subscriptions were told of what may be in their digests, asked once for all with the same wish."""
+        same: dict[Subscription, list[int]] = {}
+        for wish, key in wishes:
+            same.setdefault(wish, []).append(key)
+        by_papers: dict[tuple[int, ...], list[int]] = {}
+        for wish, keys in same.items():
+            by_papers.setdefault(self._papers_of(wish), []).extend(keys)
+        told: dict[int, frozenset[int]] = {}
+        for papers, keys in by_papers.items():
+            told |= self._store.subscriptions.told_of(keys, papers)
+        return told
+
+    def _papers_of(self, wish: Subscription) -> tuple[int, ...]:
+        keys = {row.known.key for found in self._sightings(wish).values() for row in found}
+        return tuple(sorted(keys | {known.key for _, known, _ in self._revisions_after(wish.told_upto)}))
+
+    def _dish(self, order: tuple[Subscription, Slot, int, frozenset[int]]) -> Made:
+        """Return the digest of all who wish the same and were told the same, made once."""
+        if order not in self._dishes:
+            self._dishes[order] = self._cook(*order)
+        return self._dishes[order]
+
+    def _cook(self, wish: Subscription, slot: Slot, coalesced: int, told: frozenset[int]) -> Made:
+        request, passed = self._request(wish, slot, coalesced, told)
+        group = self._group(request, wish.preferences.format)
         if group not in self._rendered:
-            self._rendered[group] = self._render(request, group, subscription.preferences.format)
+            self._rendered[group] = self._render(request, group, wish.preferences.format)
         digest, skeleton = self._rendered[group]
-        revised = {known.key: position for position, known, _ in self._revisions_after(subscription.told_upto)}
+        revised = {known.key: position for position, known, _ in self._revisions_after(wish.told_upto)}
         shown = {one.paper.key for one in (*digest.revised, *digest.withdrawn)} if digest is not None else set()
         passed += [
             (position, "changed back") for key, position in revised.items() if key in request.told and key not in shown
         ]
-        return Made(
-            subscription,
+        made = Made(
+            wish,
             slot,
             request,
             group,
@@ -124,32 +166,45 @@ class DigestMaker:
             passed_over=tuple(dict(passed).items()),
             revised_at=tuple((key, position) for key, position in revised.items() if key in request.told),
         )
+        return replace(made, items=told_items(made)) if digest is not None else made
 
     def write(self, made: Made) -> None:
         """Write a digest, its items and its outbox row into the open transaction."""
-        if made.digest is None and not made.passed_over:
+        self.write_all([made])
+
+    def write_all(self, made: Sequence[Made]) -> None:
+        """Write digests as :meth:`write` does; those with nothing to tell and nothing to account for leave no trace."""
+        kept = [one for one in made if one.digest is not None or one.passed_over]
+        if not kept:
             return
+        subjects = {one.group: subject(one.digest) for one in kept if one.digest is not None}
+        self._store.subscriptions.record_digests([self._record(one, subjects) for one in kept])
+        envelopes = []
+        for one in kept:
+            if one.skeleton is None:
+                continue
+            if one.group not in self._contents:
+                packed = pack_content(one.skeleton)
+                self._contents[one.group] = self._store.outbox.put_content(packed, now=self._now)
+            envelopes.append(self.envelope(one, self._contents[one.group]))
+        if envelopes:
+            self._store.outbox.enqueue(envelopes, now=self._now)
+
+    def _record(self, made: Made, subjects: Mapping[str, str]) -> DigestRecord:
         assert made.subscription.key is not None
-        self._store.subscriptions.record_digest(
-            DigestRecord(
-                key=made.key,
-                subscription=made.subscription.key,
-                after=made.subscription.told_upto,
-                upto=self.head,
-                since=made.request.since.isoformat(),
-                until=made.request.until.isoformat(),
-                subject=subject(made.digest) if made.digest is not None else "",
-                made_at=self._now,
-                items=told_items(made) if made.digest is not None else (),
-                passed_over=made.passed_over,
-                mailed=made.digest is not None,
-            )
+        return DigestRecord(
+            key=made.key,
+            subscription=made.subscription.key,
+            after=made.subscription.told_upto,
+            upto=self.head,
+            since=made.request.since.isoformat(),
+            until=made.request.until.isoformat(),
+            subject=subjects[made.group] if made.digest is not None else "",
+            made_at=self._now,
+            items=made.items,
+            passed_over=made.passed_over,
+            mailed=made.digest is not None,
         )
-        if made.skeleton is not None:
-            if made.group not in self._contents:
-                packed = pack_content(made.skeleton)
-                self._contents[made.group] = self._store.outbox.put_content(packed, now=self._now)
-            self._store.outbox.enqueue([self.envelope(made, self._contents[made.group])], now=self._now)
 
     def mail(self, made: Made) -> bytes:
         """Return the mail of a digest as it would be sent, b"" where there is nothing to tell."""
@@ -157,18 +212,19 @@ class DigestMaker:
 
     # -- what it is composed from
 
-    def _request(
-        self, subscription: Subscription, slot: Slot, coalesced: int
-    ) -> tuple[DigestRequest, list[tuple[int, str]]]:
-        welcome = not subscription.welcomed and subscription.preferences.first.kind != "none"
-        rows = {
+    def _sightings(self, subscription: Subscription) -> dict[str, Sequence[LedgerRow]]:
+        """Return the sightings of each topic that may be told."""
+        welcome = _is_welcome(subscription)
+        return {
             slug: self._rows_after(slug, 0 if welcome else self._told_upto(subscription, slug))
             for slug in subscription.topics
         }
+
+    def _request(
+        self, subscription: Subscription, slot: Slot, coalesced: int, told: frozenset[int]
+    ) -> tuple[DigestRequest, list[tuple[int, str]]]:
+        rows = self._sightings(subscription)
         revisions = self._revisions_after(subscription.told_upto)
-        keys = {row.known.key for found in rows.values() for row in found} | {known.key for _, known, _ in revisions}
-        assert subscription.key is not None
-        told = self._store.subscriptions.told(subscription.key, sorted(keys))
         passed: list[tuple[int, str]] = []
         news = []
         for slug, found in rows.items():
@@ -195,7 +251,7 @@ class DigestMaker:
             topics=tuple(news),
             revisions=tuple(RevisionNews(known, change) for _, known, change in revisions if known.key in told),
             told=told,
-            options=self._options_for(subscription, welcome=welcome, coalesced=coalesced),
+            options=self._options_for(subscription, welcome=_is_welcome(subscription), coalesced=coalesced),
             upto=self.head,
             next_line=next_line(subscription, slot),
             why_line=why_line(subscription),
@@ -282,7 +338,9 @@ class DigestMaker:
 
     def _hidden_key(self, group: str) -> str:
         """Return a key that no text from outside can know, so that no title can hold a placeholder or boundary."""
-        return hmac.new(self._secret("render"), group.encode(), hashlib.sha256).hexdigest()
+        if group not in self._hidden_keys:
+            self._hidden_keys[group] = hmac.new(self._secret("render"), group.encode(), hashlib.sha256).hexdigest()
+        return self._hidden_keys[group]
 
     def _links(self, group: str) -> Links:
         if self._identity.base_url is None:
@@ -360,6 +418,31 @@ class DigestMaker:
 
     def _token(self, purpose: str, subscription: Subscription) -> str:
         return make_token(self._secret("tokens"), purpose, subscription.public_id)
+
+
+def _is_welcome(subscription: Subscription) -> bool:
+    return not subscription.welcomed and subscription.preferences.first.kind != "none"
+
+
+def without_person(subscription: Subscription, slot: Slot) -> Subscription:
+    """Return a subscription without what says whose it is: those that are equal then, and were told the same, get the same.
+
+    Args:
+        subscription: stored.
+        slot: the time that its digest is made for; of the time before only the day that its news begins is left.
+    """
+    since, _ = digest_period(subscription, slot)
+    begin = datetime.combine(since, time(12), find_zone(subscription.zone))
+    return replace(
+        subscription,
+        reader=_NOBODY,
+        key=None,
+        public_id="",
+        high_water_at=None,
+        next_due_at=None,
+        declared=False,
+        created_at=begin,
+    )
 
 
 def told_items(made: Made) -> tuple[ToldItem, ...]:

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import lru_cache
 
 from digestd.model.delivery import MailParts, Picture
 from digestd.render.header_guard import (
@@ -99,6 +100,7 @@ def boundary(key: str) -> str:
     return "=_" + hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
+@lru_cache(maxsize=1024)  # asked for again for each reader of a digest
 def placeholder(name: str, key: str) -> str:
     """Return 28 ASCII characters that stand for one reader's value until ``finish``.
 

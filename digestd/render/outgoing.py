@@ -8,38 +8,40 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
 from digestd.model.delivery import Message
 from digestd.render.mime import MailHeaders, Skeleton, finish
 
+_HEADERS = tuple(field.name for field in fields(MailHeaders))
+
 
 def pack_content(skeleton: Skeleton) -> bytes:
     """Return encoded bodies as one run of bytes, packed."""
-    fields = {
+    parts = {
         name: value.decode("ascii") if isinstance(value, bytes) else value for name, value in asdict(skeleton).items()
     }
-    return zlib.compress(json.dumps(fields, sort_keys=True).encode("ascii"), 6)
+    return zlib.compress(json.dumps(parts, sort_keys=True).encode("ascii"), 6)
 
 
 def unpack_content(content: bytes) -> Skeleton:
     """Return the bodies that :func:`pack_content` packed."""
-    fields: dict[str, str] = json.loads(zlib.decompress(content))
+    parts: dict[str, str] = json.loads(zlib.decompress(content))
     return Skeleton(
-        subject=fields["subject"],
-        language=fields["language"],
-        boundary=fields["boundary"],
-        text=fields["text"].encode("ascii"),
-        html=fields["html"].encode("ascii"),
-        tail=fields["tail"].encode("ascii"),
+        subject=parts["subject"],
+        language=parts["language"],
+        boundary=parts["boundary"],
+        text=parts["text"].encode("ascii"),
+        html=parts["html"].encode("ascii"),
+        tail=parts["tail"].encode("ascii"),
     )
 
 
 def personal_fields(headers: MailHeaders, values: dict[str, str]) -> str:
     """Return a row's personal part as JSON text."""
-    given = {name: value for name, value in asdict(headers).items() if value is not None}
+    given = {name: value for name in _HEADERS if (value := getattr(headers, name)) is not None}
     given["date"] = headers.date.isoformat()
     return json.dumps({"headers": given, "values": values}, sort_keys=True, ensure_ascii=True)
 

@@ -44,8 +44,7 @@ _ENQUEUE = f"""INSERT INTO outbox (kind, digest_key, reader_id, recipient, sende
   SELECT :kind, :digest_key, sight.id, :recipient, :sender, :message_id, :fields, :content, :smtputf8, :scope,
     :next_at, :now, CASE WHEN sight.blocked THEN 'suppressed' ELSE 'ready' END, CASE WHEN sight.blocked THEN :now END,
     CASE WHEN sight.blocked THEN 'suppressed before it was made' ELSE '' END
-  FROM (SELECT reader.id, {_BLOCKED_NEW} AS blocked FROM reader WHERE reader.id = :reader) AS sight
-  RETURNING id"""  # noqa: S608 # only columns and parameters are put in
+  FROM (SELECT reader.id, {_BLOCKED_NEW} AS blocked FROM reader WHERE reader.id = :reader) AS sight"""  # noqa: S608 # only columns and parameters are put in
 
 _CLAIM = """UPDATE outbox SET
     state = CASE WHEN sight.blocked THEN 'suppressed' ELSE 'claimed' END,
@@ -108,6 +107,11 @@ def _settlement(outcome: Outcome, *, now: datetime, next_at: datetime | None) ->
             return _Settlement(DeliveryState.READY, "fenced", why, next_at=next_at or now, phase="env")
 
 
+def _name(envelope: Envelope) -> tuple[str, str, int]:
+    """Return what there is only one row of."""
+    return envelope.digest_key, envelope.kind, envelope.reader
+
+
 _DAMAGED = _Settlement(DeliveryState.POISON, "poison", "its content is damaged")
 
 
@@ -134,14 +138,25 @@ class SqlOutbox:
         """Add rows that are ready, all or none, and return their keys in the order of the envelopes."""
         with self._engine.transaction():
             self._require_contents({envelope.content for envelope in envelopes})
-            return [self._add(envelope, now=now) for envelope in envelopes]
+            text = instant(now)
+            self._engine.many(_ENQUEUE, [envelope_columns(envelope) | {"now": text} for envelope in envelopes])
+            keys = self._keys({envelope.digest_key for envelope in envelopes})
+            for envelope in envelopes:
+                if _name(envelope) not in keys:
+                    raise NotFoundError(f"reader {envelope.reader}: expected one of the history, found none")
+            return [keys[_name(envelope)] for envelope in envelopes]
 
-    def _add(self, envelope: Envelope, *, now: datetime) -> int:
-        rows = self._engine.query(_ENQUEUE, envelope_columns(envelope) | {"now": instant(now)})
-        if not rows:
-            raise NotFoundError(f"reader {envelope.reader}: expected one of the history, found none")
-        key: int = rows[0]["id"]
-        return key
+    def _keys(self, digest_keys: set[str]) -> dict[tuple[str, str, int], int]:
+        """Return the keys of all rows of some digests, by what there is one row of."""
+        found: dict[tuple[str, str, int], int] = {}
+        for part in chunks(sorted(digest_keys)):
+            marks, args = placeholders("d", part)
+            for row in self._engine.query(
+                f"SELECT id, digest_key, kind, reader_id FROM outbox WHERE digest_key IN {marks}",  # noqa: S608 # numbered
+                args,
+            ):
+                found[row["digest_key"], row["kind"], row["reader_id"]] = row["id"]
+        return found
 
     def _require_contents(self, wanted: set[str]) -> None:
         found: set[str] = set()

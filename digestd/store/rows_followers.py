@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import date, time
+from functools import lru_cache
 from typing import Any
 
 from digestd.errors import StoreError
@@ -40,6 +41,8 @@ from digestd.store.rows import instant, iso, maybe_date, maybe_instant, to_insta
 
 Columns = Mapping[str, Any]
 
+_ENVELOPE = tuple(field.name for field in fields(Envelope))
+
 #: name of a schedule's kind in the store -> its type
 _SCHEDULES: dict[str, type[Schedule]] = {
     "daily": Daily,
@@ -61,6 +64,7 @@ def _plain(value: object) -> object:
     return value.isoformat() if isinstance(value, time | date) else value
 
 
+@lru_cache(maxsize=1024)  # many subscriptions have the same one
 def to_schedule(text: str) -> Schedule:
     """Return the schedule that :func:`schedule_text` wrote; StoreError if this digestd does not know its kind."""
     record: dict[str, Any] = json.loads(text)
@@ -81,6 +85,7 @@ def preferences_text(preferences: Preferences) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
+@lru_cache(maxsize=1024)  # as above
 def to_preferences(text: str) -> Preferences:
     """Return the preferences that :func:`preferences_text` wrote; fields that are newer than the row have their default."""
     record: dict[str, Any] = json.loads(text)
@@ -218,7 +223,7 @@ def to_item(row: Columns) -> ToldItem:
 
 def envelope_columns(envelope: Envelope) -> dict[str, Any]:
     """Return the columns of an outbox row that its envelope gives."""
-    record = {field.name: getattr(envelope, field.name) for field in fields(envelope)}
+    record = {name: getattr(envelope, name) for name in _ENVELOPE}
     return record | {"next_at": instant(envelope.next_at), "smtputf8": int(envelope.smtputf8)}
 
 

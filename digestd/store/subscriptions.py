@@ -11,10 +11,11 @@ from base64 import b32encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from itertools import product
+from typing import Any, TypeVar
 
 from digestd.errors import NotFoundError
-from digestd.model.delivery import DigestRecord
+from digestd.model.delivery import DigestRecord, ToldItem
 from digestd.model.subscription import Reader, SlotRecord, Subscription
 from digestd.store.engine import Engine, chunks, placeholders
 from digestd.store.rows import instant
@@ -44,8 +45,17 @@ _ONCE = {
 _SUBSCRIPTION = """SELECT subscription.*, reader.address, reader.envelope, reader.name, reader.smtputf8
   FROM subscription JOIN reader ON reader.id = subscription.reader_id"""
 
+_ADD_DIGEST = """INSERT INTO digest
+  (digest_key, subscription_id, after_position, upto, since, until, subject, made_at, mailed)
+  VALUES (:digest_key, :subscription, :after, :upto, :since, :until, :subject, :made_at, :mailed)"""
+
+_ITEM = "digest_id, subscription_id, paper_id, topic_id, section, position, once"
+
 #: more rows than any history has
 _ALL = 2**62
+
+
+T = TypeVar("T")
 
 
 class SqlSubscriptions:
@@ -151,6 +161,15 @@ class SqlSubscriptions:
             raise NotFoundError(f"subscription {key}: expected one of the history, found none")
         return found[0]
 
+    def read(self, keys: Sequence[int]) -> Mapping[int, Subscription]:
+        """Return subscriptions by key; those that are not there are left out."""
+        found: dict[int, Subscription] = {}
+        for part in chunks(keys):
+            marks, args = placeholders("i", part)
+            for one in self._select(f"WHERE subscription.id IN {marks}", args):
+                found[one.key or 0] = one
+        return found
+
     def find_public(self, public_id: str) -> Subscription | None:
         """Return the subscription with this public id; None if there is none."""
         found = self._select("WHERE subscription.public_id = :public", {"public": public_id})
@@ -216,11 +235,15 @@ class SqlSubscriptions:
 
     def record_slots(self, key: int, slots: Sequence[SlotRecord]) -> None:
         """Write what became of slots, all or none; a label that stands already is an AlreadyExistsError."""
+        self.record_all_slots([(key, slot) for slot in slots])
+
+    def record_all_slots(self, slots: Sequence[tuple[int, SlotRecord]]) -> None:
+        """Write what became of slots of many subscriptions, all or none, as :meth:`record_slots` does."""
         with self._engine.transaction():
             self._engine.many(
                 """INSERT INTO slot (subscription_id, label, due_at, digest_key, coalesced_into)
                 VALUES (:subscription, :label, :due_at, :digest_key, :coalesced_into)""",
-                [slot_columns(key, slot) for slot in slots],
+                [slot_columns(key, slot) for key, slot in slots],
             )
 
     def slots(self, key: int) -> Sequence[SlotRecord]:
@@ -235,46 +258,66 @@ class SqlSubscriptions:
         self.record_digests([record])
 
     def record_digests(self, records: Sequence[DigestRecord]) -> None:
-        """Write digests as :meth:`record_digest` does, all or none."""
+        """Write digests as :meth:`record_digest` does, all or none; what several share is written once and then copied."""
         with self._engine.transaction():
-            topics = self._all_topics(
-                item.topic for record in records for item in record.items if item.topic is not None
-            )
-            kept = self._kept({item.paper for record in records for item in record.items})
-            keys = [self._add_digest(record) for record in records]
-            self._engine.many(
-                """INSERT INTO told_item (digest_id, subscription_id, paper_id, topic_id, section, position, once)
-                VALUES (:digest, :subscription, :paper, :topic, :section, :position, :once)""",
-                (
-                    {
-                        "digest": key,
-                        "subscription": record.subscription,
-                        "paper": kept.get(item.paper, item.paper),
-                        "topic": None if item.topic is None else topics[item.topic],
-                        "section": item.section,
-                        "position": item.position,
-                        "once": _ONCE[item.section],
-                    }
-                    for key, record in zip(keys, records, strict=True)
-                    for item in record.items
-                ),
-            )
-            self._engine.many(
-                "INSERT INTO passed_over (digest_id, position, why) VALUES (:digest, :position, :why)",
-                (
-                    {"digest": key, "position": position, "why": why}
-                    for key, record in zip(keys, records, strict=True)
-                    for position, why in record.passed_over
-                ),
-            )
+            self._engine.many(_ADD_DIGEST, [digest_columns(record) for record in records])
+            told = [(record.items, record.key) for record in records if record.items]
+            self._add_items(_sharers(told))
+            passed = [(record.passed_over, record.key) for record in records if record.passed_over]
+            self._add_passed_over(_sharers(passed))
 
-    def _add_digest(self, record: DigestRecord) -> int:
-        key: int = self._engine.query(
-            """INSERT INTO digest (digest_key, subscription_id, after_position, upto, since, until, subject, made_at, mailed)
-            VALUES (:digest_key, :subscription, :after, :upto, :since, :until, :subject, :made_at, :mailed) RETURNING id""",
-            digest_columns(record),
-        )[0]["id"]
-        return key
+    def _add_items(self, shared: Sequence[tuple[tuple[ToldItem, ...], Sequence[str]]]) -> None:
+        topics = self._all_topics(item.topic for items, _ in shared for item in items if item.topic is not None)
+        kept = self._kept({item.paper for items, _ in shared for item in items})
+        self._engine.many(
+            f"INSERT INTO told_item ({_ITEM}) SELECT id, subscription_id, :paper, :topic, :section, :position, :once "  # noqa: S608 # ours
+            "FROM digest WHERE digest_key = :digest",
+            (
+                {
+                    "digest": keys[0],
+                    "paper": kept.get(item.paper, item.paper),
+                    "topic": None if item.topic is None else topics[item.topic],
+                    "section": item.section,
+                    "position": item.position,
+                    "once": _ONCE[item.section],
+                }
+                for items, keys in shared
+                for item in items
+            ),
+        )
+        self._copy(
+            [keys for _, keys in shared],
+            f"""INSERT INTO told_item ({_ITEM})
+            SELECT digest.id, digest.subscription_id, one.paper_id, one.topic_id, one.section, one.position, one.once
+            FROM digest CROSS JOIN told_item AS one
+            WHERE one.digest_id = (SELECT id FROM digest WHERE digest_key = :first) AND digest.digest_key IN {{others}}
+            ORDER BY digest.id, one.id""",  # noqa: S608 # ours
+        )
+
+    def _add_passed_over(self, shared: Sequence[tuple[tuple[tuple[int, str], ...], Sequence[str]]]) -> None:
+        self._engine.many(
+            """INSERT INTO passed_over (digest_id, position, why)
+            SELECT id, :position, :why FROM digest WHERE digest_key = :digest""",
+            (
+                {"digest": keys[0], "position": position, "why": why}
+                for passed, keys in shared
+                for position, why in passed
+            ),
+        )
+        self._copy(
+            [keys for _, keys in shared],
+            """INSERT INTO passed_over (digest_id, position, why)
+            SELECT digest.id, one.position, one.why FROM digest CROSS JOIN passed_over AS one
+            WHERE one.digest_id = (SELECT id FROM digest WHERE digest_key = :first) AND digest.digest_key IN {others}
+            ORDER BY digest.id, one.position""",
+        )
+
+    def _copy(self, shared: Sequence[Sequence[str]], sql: str) -> None:
+        """Copy rows of the first digest of each run to the others of it: the database does it without our rows."""
+        for first, *others in shared:
+            for part in chunks(others):
+                marks, args = placeholders("d", part)
+                self._engine.query(sql.format(others=marks), args | {"first": first})
 
     def digest(self, digest_key: str) -> DigestRecord:
         """Return a digest with its items; NotFoundError if there is none."""
@@ -306,17 +349,27 @@ class SqlSubscriptions:
 
     def told(self, key: int, papers: Sequence[int]) -> frozenset[int]:
         """Return which of the papers a subscription was told, itself or as another that it is one with."""
+        return self.told_of([key], papers)[key]
+
+    def told_of(self, keys: Sequence[int], papers: Sequence[int]) -> Mapping[int, frozenset[int]]:
+        """Return which of the papers each of some subscriptions was told, as :meth:`told` does."""
         kept = self._kept(set(papers))
-        found: set[int] = set()
-        for part in chunks(sorted({kept.get(paper, paper) for paper in papers})):
+        found: dict[int, set[int]] = {key: set() for key in keys}
+        asked = sorted({kept.get(paper, paper) for paper in papers})
+        for some, part in product(chunks(keys), chunks(asked)):
+            whose, whom = placeholders("k", some)
             marks, args = placeholders("p", part)
             rows = self._engine.query(
-                f"""SELECT paper_id FROM told_item WHERE subscription_id = :key AND once = 'paper'
+                f"""SELECT subscription_id, paper_id FROM told_item WHERE subscription_id IN {whose} AND once = 'paper'
                 AND paper_id IN {marks}""",  # noqa: S608 # only numbered parameters are put in
-                args | {"key": key},
+                args | whom,
             )
-            found.update(row["paper_id"] for row in rows)
-        return frozenset(paper for paper in papers if kept.get(paper, paper) in found)
+            for row in rows:
+                found[row["subscription_id"]].add(row["paper_id"])
+        return {
+            key: frozenset(paper for paper in papers if kept.get(paper, paper) in told) if told else frozenset()
+            for key, told in found.items()
+        }
 
     def papers_told(self, key: int) -> frozenset[int]:
         """Return all papers that a subscription was told, those that became one named by the one that was kept."""
@@ -341,3 +394,11 @@ class SqlSubscriptions:
             )
             kept |= {row["asked"]: row["id"] for row in rows}
         return kept
+
+
+def _sharers(contents: Sequence[tuple[T, str]]) -> list[tuple[T, Sequence[str]]]:
+    """Return each content with the keys of the digests that have this very one; equal ones are not looked for."""
+    shared: dict[int, tuple[T, list[str]]] = {}
+    for content, key in contents:
+        shared.setdefault(id(content), (content, []))[1].append(key)
+    return list(shared.values())

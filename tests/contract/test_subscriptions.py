@@ -425,6 +425,36 @@ def test_record_digests_is_all_or_none(store: SqlStore) -> None:
     assert records == [store.subscriptions.digest("a|1"), store.subscriptions.digest("b|1")]
 
 
+def test_digests_that_share_their_items_are_read_back_whole(store: SqlStore) -> None:
+    """What several digests have in common is written once and copied, in its order; a paper told before stops all of it."""
+    keys = [_key(_subscribe(store, f"r{number}@reef.example")) for number in range(4)]
+    papers = _show(store, make_paper("Reef One"), make_paper("Reef Two"))
+    one, two = papers["Reef One"], papers["Reef Two"]
+    shared, passed = (_new(two, 2), _new(one, 1, "rest")), ((3, "hidden"), (4, "told before"))
+    records = [
+        replace(make_record(key, f"{key}|1"), items=shared, passed_over=passed if key != keys[1] else ()) for key in keys
+    ]
+    store.subscriptions.record_digests(records)
+    assert records == [store.subscriptions.digest(record.key) for record in records]
+    told = store.subscriptions.told_of([*keys, 999], [one, two, 998])
+    assert {**dict.fromkeys(keys, frozenset({one, two})), 999: frozenset()} == told
+    again = [replace(record, key=f"{record.key} again") for record in records]
+    with store.transaction(), pytest.raises(AlreadyExistsError):
+        store.subscriptions.record_digests(again)
+    assert len(keys) == len(store.subscriptions.digests())
+
+
+def test_many_are_read_and_their_slots_written_at_once(store: SqlStore) -> None:
+    """Reading by keys leaves out what is not there; slots of many are all written or none."""
+    first, second = _subscribe(store), _subscribe(store, "bo@reef.example")
+    assert {_key(first): first, _key(second): second} == store.subscriptions.read([_key(second), 999, _key(first)])
+    slot, late = SlotRecord("2026-09-28T07:30", NOW), SlotRecord("2026-10-05T07:30", NOW)
+    store.subscriptions.record_all_slots([(_key(first), slot), (_key(second), slot)])
+    with store.transaction(), pytest.raises(AlreadyExistsError):
+        store.subscriptions.record_all_slots([(_key(first), late), (_key(second), slot)])
+    assert [[slot], [slot]] == [store.subscriptions.slots(_key(one)) for one in (first, second)]
+
+
 def test_digests_newest_first_and_bounded(store: SqlStore) -> None:
     """Digests are listed newest first, of one subscription or all, as many as asked for."""
     key, other = _key(_subscribe(store)), _key(_subscribe(store, "bo@reef.example"))
