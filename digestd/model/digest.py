@@ -40,7 +40,7 @@ class Momentum:
     p_value: float | None = None  #: exact two-sided binomial p of C against C+P at one half
     interval: tuple[float, float] | None = None  #: 95 % interval of the change, in percent
     complete: bool = True  #: False for counted figures with holes in the coverage of the eight weeks
-    late_p_value: float | None = None  #: p of a counted fall without the days that the listing has not named papers of yet
+    late_p_value: float | None = None  #: p of a counted fall without the days not yet named by the listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class DigestOptions:
     welcome: bool = False  #: a first digest: baseline and backfill are told too, within the two limits below
     welcome_latest: int | None = None  #: at most so many papers a topic, the newest
     welcome_since: date | None = None  #: only papers of this day and later
-    welcome_upto: int | None = None  #: ledger position at which the reader came: what is new after it is told, limits or not
+    welcome_upto: int | None = None  #: position at which the reader came: what is new after it is told anyhow
     catch_up: str = ""  #: why the digest covers more than one period; "" if it does not
     language: str = "en"
 

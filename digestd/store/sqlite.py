@@ -151,10 +151,15 @@ class SQLiteEngine:
 
     def search_pages(self, wish: SearchWish, *, limit: int) -> Sequence[tuple[int, str]]:
         """Return (key, snippet) of papers that fit, best first."""
-        terms = [(column, self._quoted(text)) for column, text in (("", wish.words), ("authors : ", wish.author)) if text]
+        terms = [
+            (column, self._quoted(text)) for column, text in (("", wish.words), ("authors : ", wish.author)) if text
+        ]
         if not terms or not all(quoted for _, quoted in terms):
             return []
-        args: dict[str, Any] = {"terms": " AND ".join(f"{column}({quoted})" for column, quoted in terms), "limit": limit}
+        args: dict[str, Any] = {
+            "terms": " AND ".join(f"{column}({quoted})" for column, quoted in terms),
+            "limit": limit,
+        }
         limits = ""
         for name, sign, day in (("since", ">=", wish.since), ("until", "<=", wish.until)):
             if day is not None:

@@ -247,6 +247,6 @@ def test_confined_libraries_are_dependencies_in_use() -> None:
     extras = [line for lines in project.get("optional-dependencies", {}).values() for line in lines]
     wanted = {re.split(r"[^A-Za-z0-9-]", line)[0].replace("-", "_") for line in project["dependencies"] + extras}
     wanted = {{"dkimpy": "dkim"}.get(name, name) for name in wanted}  # imported under another name
-    data_only = {"tzdata", "cssselect", "python_multipart"}  # read by the standard library's zoneinfo; by lxml; by starlette
+    data_only = {"tzdata", "cssselect", "python_multipart"}  # read by zoneinfo, by lxml, by starlette
     used = {dotted.split(".")[0] for module in modules().values() for dotted, _ in imports(module)}
     assert set() == wanted - used - data_only
