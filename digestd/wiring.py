@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.flows.read_source import Watched
     from digestd.flows.subscribe import Wish
     from digestd.model.digest import DigestOptions
+    from digestd.model.keeping import Backup, Restored
     from digestd.model.snapshot import Document, Page
     from digestd.model.source import SourceSpec
     from digestd.model.subscription import Subscription
@@ -554,6 +555,41 @@ class App:
         from digestd.web.app import create_app
 
         return create_app(self.web_services())
+
+    def back_up(self, goal: Path) -> Backup:
+        """Copy the history into a file, while others may write; as it stands, without migrating it."""
+        from digestd.store.backup import back_up
+
+        return back_up(self.store_path, goal)
+
+    def restore(self, backup: Path, *, hold: bool) -> Restored:
+        """Put a backup in place of the history, as the only process at work on it.
+
+        Raises:
+            StoreError: a daemon works on the history, or the backup is not good.
+            StoreBusyError: another process sends, or has the history open.
+        """
+        from digestd.daemon import lock_history
+        from digestd.flows.keeping import hold_deliveries
+        from digestd.store import open_store
+        from digestd.store.backup import give_locks, restore
+        from digestd.store.writer import sole_process
+
+        def prepare(copy: Path) -> int:
+            store = open_store(copy)  # migrates it, which may fail; the history is untouched then
+            try:
+                return hold_deliveries(store, now=self.now) if hold else 0
+            finally:
+                store.close()
+
+        path = self.store_path
+        with (
+            lock_history(path),
+            sole_process(path, "sender", what="expected no other process that sends, found one"),
+        ):
+            restored = restore(path, backup, prepare=prepare)
+            give_locks(path)
+        return restored
 
     def write_file(self, path: Path, body: bytes) -> None:
         """Write one file, replaced whole; ChannelError if it cannot be."""
