@@ -117,7 +117,6 @@ def index_groups(
 def _index_row(summary: TopicSummary) -> IndexRow:
     momentum, trend = summary.momentum, trend_of(summary.momentum)
     percent = momentum.change_percent
-    rated = trend in (Trend.UP, Trend.DOWN, Trend.STEADY) and percent is not None
     css = "up" if trend is Trend.UP else "muted"
     return IndexRow(
         name=summary.topic.name,
@@ -125,10 +124,17 @@ def _index_row(summary: TopicSummary) -> IndexRow:
         svg=_small_bars(summary),
         current=_number(momentum.current),
         previous=_number(momentum.previous),
-        change=signed_percent(percent or 0) if rated else "–",
+        change=_change(trend, percent),
         share=_share(momentum),
         css=css,
     )
+
+
+def _change(trend: Trend, percent: int | None) -> str:
+    """Return a change that is more than counting noise with its sign; what is noise is steady, whatever its percent."""
+    if trend is Trend.STEADY:
+        return "steady"
+    return signed_percent(percent) if trend in (Trend.UP, Trend.DOWN) and percent is not None else "–"
 
 
 def _small_bars(summary: TopicSummary) -> str:

@@ -154,3 +154,9 @@ def test_weeks_name_six_topics() -> None:
     assert ("Sep 21–27", 6, "2 other topics") == (rows[0].days, len(rows[0].topics), rows[0].others)
     assert (("T0", "/t/t0?before=2026-09-20", "20"),) == rows[1].topics
     assert "" == rows[1].others
+
+
+def test_index_calls_noise_steady_and_prints_no_percent_of_it() -> None:
+    """41 papers after 47 is within counting noise: the index says steady, and neither a rise nor a fall."""
+    (group,) = web_view.index_groups([summary("Reef", 41, 47)])
+    assert ("Steady", "steady", "muted") == (group.name, group.rows[0].change, group.rows[0].css)
