@@ -28,6 +28,7 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
     "\ud800-\udfff]+"
 )
+_ENDS_ANGLES = re.compile(r"[<>\s]")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 #: dot-atom "@" dot-atom or address literal; no quoted local parts, no comments. Source: RFC 5322 3.4.1
 _ADDRESS = re.compile(
@@ -92,7 +93,7 @@ def recipient_address(address: str) -> str:
 
 def in_angles(value: str, header: str) -> str:
     """Return ``<value>``; RenderError if a blank or an angle bracket in it would end it early."""
-    if not value or any(character in "<>" or character.isspace() for character in value):
+    if not value or _ENDS_ANGLES.search(value):
         raise RenderError(
             f"header {header}: expected one address or link, found {ascii(value)[:120]}", template=TEMPLATE
         )

@@ -52,18 +52,25 @@ def build_mail(fields: str, skeleton: Skeleton) -> bytes:
     Raises:
         RenderError: a header does not hold what was meant.
     """
-    personal: dict[str, Any] = json.loads(fields)
-    headers = personal["headers"]
+    headers, values = _personal(fields)
+    return finish(skeleton, headers, values)
+
+
+def _personal(fields: str) -> tuple[MailHeaders, dict[str, str]]:
+    """Return what :func:`personal_fields` wrote."""
+    record: dict[str, Any] = json.loads(fields)
+    headers = record["headers"]
     headers["date"] = datetime.fromisoformat(headers["date"])
-    return finish(skeleton, MailHeaders(**headers), personal["values"])
+    return MailHeaders(**headers), record["values"]
 
 
 def build_message(fields: str, skeleton: Skeleton, *, sender: str, recipient: str, smtputf8: bool = False) -> Message:
     """Return the message of one row, ready for a channel."""
+    headers, values = _personal(fields)
     return Message(
         recipient=recipient,
         sender=sender,
-        message_id=json.loads(fields)["headers"]["message_id"],
-        body=build_mail(fields, skeleton),
+        message_id=headers.message_id,
+        body=finish(skeleton, headers, values),
         smtputf8=smtputf8,
     )
