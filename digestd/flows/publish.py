@@ -28,9 +28,11 @@ from digestd.model.feed import (
 from digestd.model.pages import FeedMarks
 from digestd.model.snapshot import Kind, LedgerRow
 from digestd.model.topic import Topic
+from digestd.model.turn import Turn
 from digestd.phrases import affiliations, people
 from digestd.ports import History, Store
 from digestd.render.feed import FORMATS, check_feed, mixed_feed, revisions_feed, split_feed, topic_feed
+from digestd.render.feed_momentum import momentum_feed
 from digestd.render.opml import opml_bytes
 from digestd.revision_words import is_withdrawal, revision_line
 from digestd.summary import summarise
@@ -42,6 +44,9 @@ SUFFIXES = {FeedFormat.RSS: "rss.xml", FeedFormat.ATOM: "atom.xml", FeedFormat.J
 
 #: folder of the feed of all topics; a topic of this name would take its place
 ALL = "all"
+
+#: folder of the feed of topics that turn, likewise
+MOMENTUM = "momentum"
 
 #: revisions in a feed of them
 REVISIONS = 50
@@ -96,6 +101,7 @@ class Publisher:
         self._marks: FeedMarks | None = None
         self._known: dict[str, tuple[Topic, str]] = {}
         self._options: PublishOptions | None = None
+        self._turns: tuple[Turn, ...] = ()
 
     def publish(self, store: Store, options: PublishOptions, write: WriteFiles, *, now: datetime) -> Published:
         """Write what changed: feeds of topics with news, changed papers or another headline, and what sums them up.
@@ -121,7 +127,12 @@ class Publisher:
             files = all_files(store, topics, options) | {"topics.opml": _opml(topics, options)}
             count += len(files)
             written += write(files)
-        self._marks, self._known, self._options = marks, known, options
+        turns = tuple(reversed(store.turns.turns(limit=options.entries)))
+        if fresh or turns != self._turns:
+            files = momentum_files(turns, topics, options)
+            count += len(files)
+            written += write(files)
+        self._marks, self._known, self._options, self._turns = marks, known, options, turns
         return Published(topics=len(topics), files=count, written=tuple(written))
 
 
@@ -156,6 +167,21 @@ def all_files(store: Store, topics: Sequence[Topic], options: PublishOptions) ->
         changed_at=_NEVER,
     )
     return _documents(feed, f"{ALL}/")
+
+
+def momentum_files(turns: Sequence[Turn], topics: Sequence[Topic], options: PublishOptions) -> dict[str, bytes]:
+    """Return the documents of the feed of topics that turn; {} where a topic has its name."""
+    if any(topic.slug == MOMENTUM for topic in topics):
+        return {}
+    feed = momentum_feed(
+        turns,
+        {topic.slug: topic for topic in topics},
+        site=options.site,
+        place=FeedPlace(home=f"{options.base_url}/" if options.base_url else None, urls=_urls(options, MOMENTUM, "")),
+        changed_at=_NEVER,
+        base_url=options.base_url,
+    )
+    return _documents(feed, f"{MOMENTUM}/")
 
 
 def mixed_papers(
