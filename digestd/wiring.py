@@ -556,6 +556,17 @@ class App:
 
         return create_app(self.web_services())
 
+    async def try_relay(self) -> str:
+        """Connect to the relay, encrypt and log in, send nothing; return what went wrong, "" for nothing."""
+        from digestd.model.delivery import Deferred
+        from digestd.send.smtp_connect import open_session
+
+        session = await open_session(self.channel_settings.smtp)
+        if isinstance(session, Deferred):
+            return session.why
+        await session.bye()
+        return ""
+
     def back_up(self, goal: Path) -> Backup:
         """Copy the history into a file, while others may write; as it stands, without migrating it."""
         from digestd.store.backup import back_up

@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "why": ("why", "Say why a reader was told of a paper, or was not."),
     "replay": ("replay", "Show exactly what was sent."),
     "audit": ("audit", "Check that everything is accounted for, exactly once."),
+    "doctor": ("doctor", "Look for what would keep mail from arriving, and say the mend."),
     "backup": ("backup", "Copy the history into a file, while digestd runs."),
     "restore": ("restore", "Put a backup in place of the history."),
     "opml": ("opml", "Import and export lists of feeds."),
