@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import time, timedelta
 from html import unescape
 from pathlib import Path
@@ -290,6 +290,26 @@ def test_site_without_mail_takes_no_wishes(site: Site) -> None:
             assert 404 == browser.post("/follow", {"topic": "reef-sound", "address": "bo@example.org"}).status
             assert 200 == browser.get(f"/preferences/{site.token(Purpose.PREFERENCES)}").status
     assert [] == site.mail_texts("confirm")
+
+
+def test_wish_that_cannot_be_kept_is_the_operators_matter(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """A fault of the settings is logged without the address, and tells nothing to who asked."""
+    good = site.follow("bo@example.org")
+    identity = replace(site.kitchen.identity, bounce="b" * 60 + "@digest.example.org")
+    with Browser(make_services(site.store, replace(site.kitchen, identity=identity), site.clock)) as browser:
+        answer = browser.post("/follow", {"topic": "reef-sound", "address": "cy@example.org", "every": "weekly"})
+    assert (202, good.body) == (answer.status, answer.body)
+    assert "wish to follow not kept" in caplog.text
+    assert "cy@example.org" not in caplog.text
+    assert site.store.subscriptions.find_reader("cy@example.org") is None
+
+
+def test_dead_address_is_told_so_by_its_own_link(site: Site) -> None:
+    """Who holds the link of an address whose mail came back since learns why nothing comes."""
+    site.follow("bo@example.org")
+    site.store.outbox.add_bounce("bo@example.org", "hard", at=MONDAY)
+    answer = site.browser.post(site.confirm_path())
+    assert (409, "No mail can go to this address") == (answer.status, answer.heading)
 
 
 # -- to leave

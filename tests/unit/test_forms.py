@@ -138,6 +138,13 @@ def test_field_that_cannot_be_used_is_named(field: str, typed: str, said: str) -
     assert (None, (said,)) == read_change(fields, make_subscription(), TOPICS, today=TODAY)
 
 
+def test_filter_has_a_limit_of_rules() -> None:
+    """A filter is written by a person; a flood of rules is refused, not stored."""
+    fields = replace(fields_of(make_subscription(), TODAY), exclude="\n".join(f"word{number}" for number in range(101)))
+    _, problems = read_change(fields, make_subscription(), TOPICS, today=TODAY)
+    assert ("filter: expected at most 100 rules to exclude, found 101",) == problems
+
+
 def test_all_faults_are_named_at_once() -> None:
     """A reader mends a form once, not field by field."""
     fields = replace(fields_of(make_subscription(), TODAY), topics=(), zone="x", budget="many", include="colour:red")
