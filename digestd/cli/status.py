@@ -1,4 +1,4 @@
-"""``digestd status``: how well the sources are, and what is known of each topic. Floor 5."""
+"""``digestd status``: how well the sources are, what is known of each topic, what waits in the outbox. Floor 5."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TROUBLE = frozenset({"stale", "gap", "not_a_topic_page", "broken"})
 @json_option
 @shared_options
 def command(shared: Shared, as_json: bool) -> int:
-    """Show how well the sources are and what is known of each topic.
+    """Show how well the sources are, what is known of each topic, and what waits in the outbox.
 
     A source is ok, quiet (nothing in it, and why), stale (an earlier batch is served again), gap (dates that no page showed),
     not_a_topic_page, or broken (since when, why, next try).
@@ -36,6 +36,8 @@ def command(shared: Shared, as_json: bool) -> int:
             "now": instant_text(app.now),
             "sources": [source_status(app, spec) for spec in app.source_specs],
             "topics": [topic_status(app.store.history, topic, app.now) for topic in app.store.history.topics()],
+            **mail_status(app),
+            "versions": versions(),
         }
     if as_json:
         say_json(found)
@@ -69,6 +71,30 @@ def source_status(app: App, spec: SourceSpec) -> dict[str, Any]:
         "due": is_due(state, app.now),
         "failures": state.fail_count,
     }
+
+
+def mail_status(app: App) -> dict[str, Any]:
+    """Return what waits in the outbox, when the relay took its newest mail, and when the next digest is due."""
+    from digestd.model.delivery import DeliveryState
+
+    outbox = app.store.outbox
+    newest = outbox.deliveries(state=DeliveryState.ACCEPTED, limit=1)
+    return {
+        "outbox": {str(state): count for state, count in outbox.counts().items()},
+        "next_send_at": instant_text(outbox.next_at()),
+        "last_accepted_at": instant_text(newest[0].settled_at) if newest else None,
+        "next_due_at": instant_text(app.store.subscriptions.next_due_at()),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return what this runs on."""
+    import platform
+    import sqlite3
+
+    from digestd import __version__
+
+    return {"digestd": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
 
 
 def _today(history: History, poll: Poll) -> Poll:
@@ -120,6 +146,12 @@ def _print(found: Mapping[str, Any]) -> None:
         say(f"  {topic['topic']}: {topic['coverage'] or 'nothing known yet'}")
         if topic["disagreement"]:
             say(f"    {topic['disagreement']}")
+    waits = ", ".join(f"{count} {state}" for state, count in found["outbox"].items() if count)
+    say(f"outbox: {waits or 'empty'}")
+    for words, key in (("last mail taken", "last_accepted_at"), ("next digest due", "next_due_at")):
+        if found[key]:
+            say(f"    {words} {_minute(found[key])}")
+    say(", ".join(f"{name} {version}" for name, version in found["versions"].items()))
 
 
 def _minute(text: str) -> str:
