@@ -376,4 +376,5 @@ READ_ROUTES: list[BaseRoute] = [
     Route("/robots.txt", _robots),
     Route("/favicon.ico", _no_icon),
     Route("/healthz", _reading(_health)),
+    Route("/readyz", _reading(_health)),  # what answers has its store open and migrated: the server starts after it
 ]
