@@ -325,9 +325,25 @@ class MailSettings(_Section):
     unsubscribe_address: Address | None = Field(
         default=None, description="Address at which a mail ends a subscription; it must reach 'digestd bounce'."
     )
+    dkim_selector: Text | None = Field(
+        default=None, description="Name of the RSA key in DNS, where the relay does not sign; needs the extra dkim."
+    )
+    dkim_key: FilePath | None = Field(default=None, description="File of that private RSA key, PEM.")
+    dkim_second_selector: Text | None = Field(
+        default=None, description="Name of an Ed25519 key in DNS, for a second signature."
+    )
+    dkim_second_key: FilePath | None = Field(default=None, description="File of that private key, PEM or base64.")
     on_uncertain: Literal["resend", "hold"] = Field(
         default="resend", description="What becomes of a mail that may have been sent: resend (once) or hold."
     )
+
+    @model_validator(mode="after")
+    def _whole_keys(self) -> Self:
+        if (self.dkim_selector is None) != (self.dkim_key is None):
+            raise ValueError("dkim_selector and dkim_key, both or neither")
+        if (self.dkim_second_selector is None) != (self.dkim_second_key is None):
+            raise ValueError("dkim_second_selector and dkim_second_key, both or neither")
+        return self
 
     @model_validator(mode="after")
     def _no_open_password(self) -> Self:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.model.subscription import Subscription
     from digestd.model.topic import Topic, Vocabulary
     from digestd.ports import Channel, Clock, Source
+    from digestd.render.outgoing import Sign
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
     from digestd.watch.child import ChildParser
@@ -328,6 +329,12 @@ class App:
                 for spec in (self._spec(source),)
             ]
 
+    def folder_changes(self, folder: Path) -> AsyncIterator[None]:
+        """Yield whenever a watched folder is worth a look; FetchError if it cannot be watched."""
+        from digestd.watch.folder import watch
+
+        return watch(folder)
+
     @contextmanager
     def _child(self) -> Iterator[ChildParser]:
         """Give the child in which documents are read, ended afterwards; it starts with the first document."""
@@ -396,8 +403,27 @@ class App:
             bounce=mail.bounce_address,
             unsubscribe=mail.unsubscribe_address,
             base_url=self.settings.web.base_url,
+            sign=self._signer(),
         )
         return Kitchen(self.store, identity, self.digest_options, self.templates)
+
+    def _signer(self) -> Sign | None:
+        """Return what signs mails, None where no key is set; ConfigError if a key cannot be used."""
+        mail = self.settings.mail
+        if mail.dkim_key is None and mail.dkim_second_key is None:
+            return None
+        from digestd.send.dkim import DkimKey, KeyKind, check_key, sign_message
+
+        domain, keys = mail.from_address.rpartition("@")[2], []
+        for kind, selector, file in (
+            (KeyKind.RSA, mail.dkim_selector, mail.dkim_key),
+            (KeyKind.ED25519, mail.dkim_second_selector, mail.dkim_second_key),
+        ):
+            if file is not None:
+                keys.append(DkimKey(domain, selector or "", kind, _read_text(file, "dkim key").encode()))
+        for key in keys:
+            check_key(key)
+        return lambda body: sign_message(body, keys).removesuffix(body)
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[Channel]:
@@ -534,7 +560,9 @@ class App:
             proxies=settings.web.proxies,
         )
 
-    def web_server(self, host: str | None = None, port: int | None = None) -> WebServer:
+    def web_server(
+        self, host: str | None = None, port: int | None = None, *, application: Application | None = None
+    ) -> WebServer:
         """Return the web server, listening but not yet answering.
 
         Raises:
@@ -548,7 +576,7 @@ class App:
             socket = listen(host, port)
         except OSError as error:
             raise ConfigError(f"web: listening on {host} port {port}: {error.strerror or error}") from error
-        return WebServer(self.web_app(), [socket])
+        return WebServer(application or self.web_app(), [socket])
 
     def web_app(self) -> Application:
         """Return the web application."""

@@ -23,7 +23,7 @@ from digestd.model.subscription import Subscription
 from digestd.model.topic import Topic
 from digestd.model.turn import Alert, Turn
 from digestd.render.alert_mail import render_alert
-from digestd.render.mime import MailHeaders, message_id, placeholder, skeleton_of
+from digestd.render.mime import MailHeaders, Skeleton, message_id, placeholder, skeleton_of
 from digestd.render.outgoing import pack_content, personal_fields
 from digestd.tokens import bounce_address, make_token, tagged_address
 from digestd.turns import after_look, turn_title
@@ -120,13 +120,14 @@ class _Writer:
             url=f"{base}/t/{topic.slug}" if base else None,
             language=kitchen.options.language,
         )
-        self._contents: dict[str, str] = {}
+        self._contents: dict[str, tuple[str, Skeleton]] = {}
 
     def envelopes(self, subscriptions: Sequence[Subscription]) -> list[Envelope]:
         """Return the outbox rows; their contents are kept."""
         return [self._envelope(one) for one in subscriptions]
 
-    def _content(self, form: str) -> str:
+    def _content(self, form: str) -> tuple[str, Skeleton]:
+        """Return the hash of the stored bodies, and the bodies."""
         if form not in self._contents:
             key, base = self._key(form), self._identity.base_url
             links = (
@@ -137,8 +138,8 @@ class _Writer:
             parts = render_alert(self._alert, links, self._templates)
             if form == "text":
                 parts = replace(parts, html="")
-            packed = pack_content(skeleton_of(parts, key))
-            self._contents[form] = self._store.outbox.put_content(packed, now=self._now)
+            skeleton = skeleton_of(parts, key)
+            self._contents[form] = self._store.outbox.put_content(pack_content(skeleton), now=self._now), skeleton
         return self._contents[form]
 
     def _key(self, form: str) -> str:
@@ -174,6 +175,7 @@ class _Writer:
         if url is not None:
             preferences = f"{identity.base_url}/preferences/{self._token('preferences', subscription)}"
             values = {placeholder("unsubscribe", key): url, placeholder("preferences", key): preferences}
+        content, skeleton = self._content(form)
         return Envelope(
             kind=KIND,
             digest_key=self._turn.key,
@@ -181,8 +183,8 @@ class _Writer:
             recipient=reader.envelope,
             sender=sender,
             message_id=headers.message_id,
-            fields=personal_fields(headers, values),
-            content=self._content(form),
+            fields=personal_fields(headers, values, skeleton=skeleton, sign=identity.sign),
+            content=content,
             next_at=self._now,
             smtputf8=reader.smtputf8,
             scope=subscription.public_id,

@@ -163,7 +163,7 @@ def _envelope(kitchen: Kitchen, pending: PendingFollow, topic: Topic, now: datet
         recipient=reader.envelope,
         sender=sender,
         message_id=headers.message_id,
-        fields=personal_fields(headers, values),
+        fields=personal_fields(headers, values, skeleton=skeleton, sign=identity.sign),
         content=store.outbox.put_content(pack_content(skeleton), now=now),
         next_at=now,
         smtputf8=reader.smtputf8,

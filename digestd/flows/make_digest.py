@@ -27,7 +27,7 @@ from digestd.model.topic import Topic
 from digestd.ports import Store
 from digestd.render.mail import Templates, render_mail
 from digestd.render.mime import MailHeaders, Skeleton, message_id, placeholder, skeleton_of
-from digestd.render.outgoing import build_mail, pack_content, personal_fields
+from digestd.render.outgoing import Sign, build_mail, pack_content, personal_fields
 from digestd.schedule import find_zone
 from digestd.tokens import bounce_address, make_token, tagged_address
 
@@ -50,6 +50,7 @@ class MailIdentity:
     )
     unsubscribe: str | None = None  #: "unsubscribe@digest.example.org"; None: no mail is read for it
     base_url: str | None = None
+    sign: Sign | None = None  #: makes DKIM signatures; None: the relay does
 
     @property
     def domain(self) -> str:
@@ -389,7 +390,7 @@ class DigestMaker:
             recipient=reader.envelope,
             sender=sender,
             message_id=headers.message_id,
-            fields=personal_fields(headers, self._values(made, url)),
+            fields=personal_fields(headers, self._values(made, url), skeleton=made.skeleton, sign=identity.sign),
             content=content,
             next_at=self._now,
             smtputf8=reader.smtputf8,

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
 from digestd.model.delivery import Message
 from digestd.render.mime import MailHeaders, Skeleton, finish
+
+#: makes the signature headers of a mail, lines with CRLF, to stand before all others
+Sign = Callable[[bytes], bytes]
 
 _HEADERS = tuple(field.name for field in fields(MailHeaders))
 
@@ -39,11 +43,24 @@ def unpack_content(content: bytes) -> Skeleton:
     )
 
 
-def personal_fields(headers: MailHeaders, values: dict[str, str]) -> str:
-    """Return a row's personal part as JSON text."""
+def personal_fields(
+    headers: MailHeaders, values: dict[str, str], *, skeleton: Skeleton | None = None, sign: Sign | None = None
+) -> str:
+    """Return a row's personal part as JSON text.
+
+    Args:
+        headers: of the mail.
+        values: placeholder to the reader's value.
+        skeleton: the bodies, needed to sign.
+        sign: makes the signature headers; they are kept here, because a retry must be the same mail and a signature has a
+            time in it. None: the relay signs, or nobody does.
+    """
     given = {name: value for name in _HEADERS if (value := getattr(headers, name)) is not None}
     given["date"] = headers.date.isoformat()
-    return json.dumps({"headers": given, "values": values}, sort_keys=True, ensure_ascii=True)
+    record: dict[str, Any] = {"headers": given, "values": values}
+    if sign is not None and skeleton is not None:
+        record["signatures"] = sign(finish(skeleton, headers, values)).decode("ascii")
+    return json.dumps(record, sort_keys=True, ensure_ascii=True)
 
 
 def build_mail(fields: str, skeleton: Skeleton) -> bytes:
@@ -52,25 +69,25 @@ def build_mail(fields: str, skeleton: Skeleton) -> bytes:
     Raises:
         RenderError: a header does not hold what was meant.
     """
-    headers, values = _personal(fields)
-    return finish(skeleton, headers, values)
+    return _build(fields, skeleton)[1]
 
 
-def _personal(fields: str) -> tuple[MailHeaders, dict[str, str]]:
-    """Return what :func:`personal_fields` wrote."""
+def _build(fields: str, skeleton: Skeleton) -> tuple[MailHeaders, bytes]:
+    """Return the headers that :func:`personal_fields` wrote, and the whole mail."""
     record: dict[str, Any] = json.loads(fields)
-    headers = record["headers"]
-    headers["date"] = datetime.fromisoformat(headers["date"])
-    return MailHeaders(**headers), record["values"]
+    given = record["headers"]
+    given["date"] = datetime.fromisoformat(given["date"])
+    headers = MailHeaders(**given)
+    return headers, record.get("signatures", "").encode("ascii") + finish(skeleton, headers, record["values"])
 
 
 def build_message(fields: str, skeleton: Skeleton, *, sender: str, recipient: str, smtputf8: bool = False) -> Message:
     """Return the message of one row, ready for a channel."""
-    headers, values = _personal(fields)
+    headers, body = _build(fields, skeleton)
     return Message(
         recipient=recipient,
         sender=sender,
         message_id=headers.message_id,
-        body=finish(skeleton, headers, values),
+        body=body,
         smtputf8=smtputf8,
     )
