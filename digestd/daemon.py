@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
@@ -26,7 +26,9 @@ from digestd.flows.deliver import deliver
 from digestd.flows.digest import make_due
 from digestd.flows.publish import Publisher
 from digestd.flows.read_source import Collected
+from digestd.model.snapshot import SnapshotRecord
 from digestd.systemd import Notifier
+from digestd.web.app import Application
 from digestd.wiring import App
 
 log = logging.getLogger(__name__)
@@ -41,56 +43,64 @@ DRAIN_S = 45
 
 
 class Daemon:
-    """All jobs of one process."""
+    """All jobs of one process.
 
-    def __init__(self, make_app: Callable[[], App], notifier: Notifier, watchdog_s: float | None) -> None:
-        self._make_app, self._notifier, self._watchdog_s = make_app, notifier, watchdog_s
-        self._app = make_app()
+    Each job has a task of its own that sleeps until it is woken: by the clock, by a change in a watched folder, or by the
+    job before it, so that a new page is a mail a moment later.
+    """
+
+    def __init__(self, app: App, make_app: Callable[[], App], notifier: Notifier, watchdog_s: float | None) -> None:
+        self._app, self._make_app, self._notifier, self._watchdog_s = app, make_app, notifier, watchdog_s
         self._stop = asyncio.Event()
-        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._jobs: dict[str, Job] = {
+            "collect": self._collect,
+            "digest": self._digest,
+            "deliver": self._deliver,
+            "publish": self._publish,
+        }
+        self._wakers = {name: asyncio.Event() for name in self._jobs}
+        self._busy: set[str] = set()
         self._publisher = Publisher()
-        self._last_alive: datetime | None = None
+        self._pages = _Pages()
+        self._reloading: asyncio.Task[None] | None = None
+        self._folder_watchers: list[asyncio.Task[None]] = []
+        self._old: list[App] = []
 
     async def run(self) -> None:
         """Work until a signal ends it."""
         loop = asyncio.get_running_loop()
-        for number, act in ((signal.SIGTERM, self._stop.set), (signal.SIGINT, self._stop.set)):
-            loop.add_signal_handler(number, act)
-        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
         loop.add_signal_handler(signal.SIGUSR1, self._dump)
         scheduler = AsyncIOScheduler(timezone=UTC)
-        jobs: dict[str, Job] = {"collect": self._collect, "digest": self._digest, "deliver": self._deliver}
-        jobs["publish"] = self._publish
-        for name, job in jobs.items():
-            scheduler.add_job(
-                self._guarded,
-                "interval",
-                seconds=TICK_S,
-                args=[name, job],
-                next_run_time=self._now(),
-                max_instances=1,
-                coalesce=True,
-                misfire_grace_time=None,
-            )
+        scheduler.add_job(
+            self._wake, "interval", seconds=TICK_S, args=list(self._jobs), coalesce=True, misfire_grace_time=None
+        )
         if self._watchdog_s:
             scheduler.add_job(self._ping, "interval", seconds=self._watchdog_s / 3, misfire_grace_time=None)
         async with AsyncExitStack() as stack:
             pages = await self._serve(stack)
+            tasks = {name: asyncio.create_task(self._work(name, job)) for name, job in self._jobs.items()}
+            self._watch_folders()
             scheduler.start()
+            self._wake(*self._jobs)
             self._notifier.ready(f"working, {pages}")
             log.info("daemon ready, %s", pages)
             await self._stop.wait()
             self._notifier.stopping()
             scheduler.shutdown(wait=False)
-            await self._drain()
-        self._app.close()
+            await self._drain(tasks)
+        for app in (*self._old, self._app):
+            app.close()
         log.info("daemon stopped")
 
     async def _serve(self, stack: AsyncExitStack) -> str:
         """Start the pages, if they are wanted, and return in words where they are."""
         if not self._app.settings.web.serve:
             return "no pages"
-        server = await asyncio.to_thread(self._app.web_server)
+        self._pages.app = await asyncio.to_thread(self._app.web_app)
+        server = await asyncio.to_thread(lambda: self._app.web_server(application=self._pages))
         task = asyncio.create_task(server.serve())
 
         async def end() -> None:
@@ -102,32 +112,47 @@ class Daemon:
 
     # -- jobs
 
+    def _wake(self, *names: str) -> None:
+        for name in names:
+            self._wakers[name].set()
+
+    async def _work(self, name: str, job: Job) -> None:
+        """Run a job whenever it is woken; woken while it runs, it runs once more."""
+        waker = self._wakers[name]
+        while True:
+            await waker.wait()
+            if self._stop.is_set():
+                return
+            waker.clear()
+            self._busy.add(name)
+            try:
+                await self._guarded(name, job)
+            finally:
+                self._busy.discard(name)
+
     async def _guarded(self, name: str, job: Job) -> None:
         """Run a job; its failure is its own."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._busy[name] = task
         try:
             await job()
         except DigestdError as error:
             log.error("%s failed: %s", name, error)
-        except asyncio.CancelledError:
-            raise
         except Exception:
             log.exception("%s failed by a bug", name)
-        finally:
-            self._busy.pop(name, None)
 
     async def _collect(self) -> None:
-        app = self._app
-        if not app.settings.sources:
+        app, news = self._app, False
+        if not await asyncio.to_thread(lambda: app.sources):
             return
 
         def report(found: Collected) -> None:
+            nonlocal news
             log.debug("collected source=%s", found.source)
+            news = news or (isinstance(found.result, SnapshotRecord) and not found.result.unchanged)
 
         async with app.watched() as watched:
             await collect(app.store, watched, app.collect_options(report))
+        if news:
+            self._wake("digest", "publish")
 
     async def _digest(self) -> None:
         app, now = self._app, self._now()
@@ -139,6 +164,7 @@ class Daemon:
         made = sum(one.made is not None and one.made.digest is not None for one in served)
         if made:
             log.info("digests made count=%s", made)
+            self._wake("deliver", "publish")
 
     async def _deliver(self) -> None:
         app, now = self._app, self._now()
@@ -175,37 +201,89 @@ class Daemon:
     async def _ping(self) -> None:
         """Tell the service manager that we live, as long as the store answers."""
         await asyncio.wait_for(asyncio.to_thread(self._app.store.history.head), timeout=self._watchdog_s)
-        self._last_alive = self._now()
         self._notifier.alive()
 
-    async def _drain(self) -> None:
-        """Let running jobs end; a delivery under way settles what it holds when it is cancelled."""
-        tasks = list(self._busy.values())
-        for name, task in list(self._busy.items()):
-            if name != "digest":  # a transaction in a thread can't be stopped, and is short
-                task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=DRAIN_S)
+    def _watch_folders(self) -> None:
+        """Have each watched folder wake the job that looks into it."""
+        for task in self._folder_watchers:
+            task.cancel()
+        folders = [source.path for source in self._app.settings.sources if source.path is not None]
+        self._folder_watchers = [asyncio.create_task(self._watch_folder(folder)) for folder in folders]
 
-    def _reload(self) -> None:
+    async def _watch_folder(self, folder: Path) -> None:
+        try:
+            async for _ in self._app.folder_changes(folder):
+                self._wake("collect")
+        except (DigestdError, OSError) as error:  # the clock wakes the job all the same
+            log.warning("folder not watched, only looked at now and then: %s", error)
+
+    async def _drain(self, tasks: Mapping[str, asyncio.Task[None]]) -> None:
+        """Let running jobs end; a delivery under way settles what it holds when it is cancelled."""
+        stopped = [*self._folder_watchers, tasks["collect"], tasks["deliver"]]
+        for task in stopped:
+            task.cancel()
+        self._wake(*tasks)  # the others have a thread at work, which cannot be stopped, and is short
+        await asyncio.wait([*stopped, *tasks.values()], timeout=DRAIN_S)
+
+    def _begin_reload(self) -> None:
+        if self._reloading is None or self._reloading.done():
+            self._reloading = asyncio.create_task(self._reload())
+
+    async def _reload(self) -> None:
         """Read the settings again; ones that cannot be used leave the old ones in force."""
         self._notifier.reloading()
         try:
-            fresh = self._make_app()
-            _ = fresh.settings, fresh.topics, fresh.wishes
-        except ConfigError as error:
+            fresh, pages = await asyncio.to_thread(self._prepare)
+        except DigestdError as error:
             log.error("settings not reloaded, the old ones stay: %s", error)
         else:
-            old, self._app = self._app, fresh
-            self._publisher = Publisher()
-            asyncio.get_running_loop().call_later(600, old.close)  # jobs under way still use it
+            self._old.append(self._app)  # jobs under way still use it
+            self._app, self._publisher = fresh, Publisher()
+            self._pages.app = pages
+            self._watch_folders()
+            self._wake(*self._jobs)
             log.info("settings reloaded")
         self._notifier.ready("working")
 
+    def _prepare(self) -> tuple[App, Application]:
+        """Return all parts anew.
+
+        Raises:
+            DigestdError: the settings cannot be used, or name another history.
+        """
+        fresh = self._make_app()
+        try:
+            _refuse_other_history(self._app.store_path, fresh.store_path)
+            fresh.shelf = self._app.shelf  # what the feeds say now is what they say until they are made anew
+            _ = fresh.vocabulary, fresh.templates, fresh.store
+            return fresh, fresh.web_app()
+        except BaseException:
+            fresh.close()
+            raise
+
     def _dump(self) -> None:
-        counts = self._app.store.outbox.counts()
+        try:
+            counts, head = self._app.store.outbox.counts(), self._app.store.history.head()
+        except StoreError as error:
+            log.error("state not told: %s", error)
+            return
         outbox = " ".join(f"{state}={count}" for state, count in counts.items() if count)
-        log.info("state busy=%s head=%s %s", ",".join(self._busy) or "none", self._app.store.history.head(), outbox)
+        log.info("state busy=%s head=%s %s", ",".join(sorted(self._busy)) or "none", head, outbox)
+
+
+class _Pages:
+    """The web application that answers now: a reload puts another one in its place."""
+
+    app: Application
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        await self.app(scope, receive, send)
+
+
+def _refuse_other_history(ours: Path, found: Path) -> None:
+    if found != ours:
+        raise ConfigError(f"store.path: expected {ours} until the daemon is started anew, found {found}")
 
 
 def lock_history(path: Path) -> IO[str]:
@@ -239,5 +317,4 @@ async def run_daemon(make_app: Callable[[], App], *, notify_address: str | None,
     first = make_app()
     with lock_history(first.store_path):
         _ = first.store  # migrates, or says why it cannot
-        first.close()
-        await Daemon(make_app, Notifier(notify_address), watchdog_s).run()
+        await Daemon(first, make_app, Notifier(notify_address), watchdog_s).run()
