@@ -21,7 +21,9 @@ from typing import IO, Any
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from digestd.errors import ConfigError, DigestdError, StoreError
+from digestd.flows.alerts import make_alerts
 from digestd.flows.collect import collect
+from digestd.flows.confirm import forget_stale
 from digestd.flows.deliver import deliver
 from digestd.flows.digest import make_due
 from digestd.flows.publish import Publisher
@@ -37,6 +39,9 @@ Job = Callable[[], Awaitable[None]]
 
 #: seconds between two looks at what is due; a look is a few indexed queries
 TICK_S = 15
+
+#: jobs that the clock wakes once an hour; the others look at every tick whether something is due
+HOURLY = frozenset({"alerts", "tidy"})
 
 #: how long running jobs may take to end after a signal; a relay may let the last dot wait longer, and its row is uncertain then
 DRAIN_S = 45
@@ -57,6 +62,8 @@ class Daemon:
             "digest": self._digest,
             "deliver": self._deliver,
             "publish": self._publish,
+            "alerts": self._alerts,
+            "tidy": self._tidy,
         }
         self._wakers = {name: asyncio.Event() for name in self._jobs}
         self._busy: set[str] = set()
@@ -74,9 +81,10 @@ class Daemon:
         loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
         loop.add_signal_handler(signal.SIGUSR1, self._dump)
         scheduler = AsyncIOScheduler(timezone=UTC)
-        scheduler.add_job(
-            self._wake, "interval", seconds=TICK_S, args=list(self._jobs), coalesce=True, misfire_grace_time=None
-        )
+        for seconds, names in ((TICK_S, set(self._jobs) - HOURLY), (3600, HOURLY)):
+            scheduler.add_job(
+                self._wake, "interval", seconds=seconds, args=sorted(names), coalesce=True, misfire_grace_time=None
+            )
         if self._watchdog_s:
             scheduler.add_job(self._ping, "interval", seconds=self._watchdog_s / 3, misfire_grace_time=None)
         async with AsyncExitStack() as stack:
@@ -152,7 +160,7 @@ class Daemon:
         async with app.watched() as watched:
             await collect(app.store, watched, app.collect_options(report))
         if news:
-            self._wake("digest", "publish")
+            self._wake("digest", "publish", "alerts")
 
     async def _digest(self) -> None:
         app, now = self._app, self._now()
@@ -165,6 +173,19 @@ class Daemon:
         if made:
             log.info("digests made count=%s", made)
             self._wake("deliver", "publish")
+
+    async def _alerts(self) -> None:
+        """Tell of topics that turned; figures change with news, and with the days that pass."""
+        turned = await asyncio.to_thread(make_alerts, self._app.kitchen, now=self._now())
+        if turned:
+            log.info("topics turned count=%s", len(turned))
+            self._wake("deliver", "publish")
+
+    async def _tidy(self) -> None:
+        """Forget addresses that nobody confirmed in time."""
+        forgotten = await asyncio.to_thread(forget_stale, self._app.store, now=self._now())
+        if forgotten:
+            log.info("unconfirmed wishes forgotten count=%s", forgotten)
 
     async def _deliver(self) -> None:
         app, now = self._app, self._now()

@@ -151,6 +151,8 @@ def serve(store: Store, maker: DigestMaker, batch: Sequence[Subscription], now: 
     store.subscriptions.record_all_slots(records)
     store.subscriptions.advance(moved)
     return [served[subscription.key] for subscription in batch]
+
+
 def _slot_records(made: Made, slots: Sequence[Slot]) -> Iterator[tuple[int, SlotRecord]]:
     """Yield what becomes of slots, the last of which has this digest."""
     key, last = made.subscription.key or 0, slots[-1]
