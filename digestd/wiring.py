@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
     from digestd.watch.child import ChildParser
+    from digestd.watch.client import WebClient
     from digestd.web.app import Application
     from digestd.web.server import WebServer
     from digestd.web.services import WebServices
@@ -99,6 +100,8 @@ class App:
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
         self._clock = SystemClock()
+        # a folder tells finished files from others by what it looked like before
+        self._folders: dict[SourceSpec, Source] = {}
 
     @property
     def now(self) -> datetime:
@@ -299,7 +302,6 @@ class App:
         Raises:
             ConfigError: there is no source of this name.
         """
-        from digestd.watch import SOURCES
         from digestd.watch.client import WebClient
         from digestd.watch.guard import PRIVATE
 
@@ -324,10 +326,19 @@ class App:
                 clients[private] = await stack.enter_async_context(client)
             child = stack.enter_context(self._child()) if fetch.isolate else None
             yield [
-                self._watched(source, SOURCES[spec.kind](spec, clients[source.allow_private]), child)
+                self._watched(source, self._source(self._spec(source), clients[source.allow_private]), child)
                 for source in chosen
-                for spec in (self._spec(source),)
             ]
+
+    def _source(self, spec: SourceSpec, client: WebClient) -> Source:
+        """Return a source; of a folder always the same one, as long as its settings are the same."""
+        from digestd.watch import SOURCES
+
+        if spec.kind != "folder":
+            return SOURCES[spec.kind](spec, client)
+        if spec not in self._folders:
+            self._folders[spec] = SOURCES[spec.kind](spec, client)
+        return self._folders[spec]
 
     def folder_changes(self, folder: Path) -> AsyncIterator[None]:
         """Yield whenever a watched folder is worth a look; FetchError if it cannot be watched."""
