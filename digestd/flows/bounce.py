@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
 from digestd.bounces import MOST_BYTES, BounceReport, ReportKind, read_report
+from digestd.flows.confirm import CONFIRM_SCOPE, confirm_key
 from digestd.flows.kept_mail import mark_seen, waiting_mails
 from digestd.flows.subscribe import leave
 from digestd.model.subscription import Subscription, SubscriptionState
@@ -80,6 +81,8 @@ def take_mail(store: Store, body: bytes, addressed_to: Sequence[str] = (), *, no
     if token is None:
         return Taken(Effect.IGNORED, f"its token is not one of ours for this purpose ({purpose})", report.kind)
     with store.transaction():
+        if token.scope == CONFIRM_SCOPE and purpose is Purpose.BOUNCE:
+            return _wish_came_back(store, token.subject, report, now=now)
         subscription = store.subscriptions.find_public(token.subject)
         if subscription is None:
             return Taken(Effect.IGNORED, "its subscription is not in this history", report.kind)
@@ -106,11 +109,29 @@ def _came_back(store: Store, subscription: Subscription, report: BounceReport, b
         found = store.accounts.digest_of_mail(reader.key, report.message_id)
     # a report that does not say which mail it is about is known again by its own bytes
     name = found or f"report {hashlib.sha256(body[:MOST_BYTES]).hexdigest()[:32]}"
-    if store.accounts.has_bounce(reader.canonical, str(report.kind), name):
-        return Taken(Effect.IGNORED, "it was reported before", report.kind, subscription, found)
+    taken = _record(store, reader.canonical, report, name, now=now)
+    return replace(taken, subscription=subscription, digest_key=found)
+
+
+def _wish_came_back(store: Store, public_id: str, report: BounceReport, *, now: datetime) -> Taken:
+    """Record a report of a mail to confirm; the wish stays until it runs out, but its link is blocked with the address."""
+    pending = store.confirmations.find(public_id)
+    if pending is None:
+        return Taken(Effect.IGNORED, "its wish is not in this history, or no longer", report.kind)
+    ignored = _nothing_to_do(report)
+    if ignored:
+        return Taken(Effect.IGNORED, ignored, report.kind)
+    # a wish has one mail, so that its key names the mail whatever the report says of it
+    return _record(store, pending.reader.canonical, report, confirm_key(public_id), now=now)
+
+
+def _record(store: Store, address: str, report: BounceReport, name: str, *, now: datetime) -> Taken:
+    """Record a report under the name of its mail, unless it is known."""
+    if store.accounts.has_bounce(address, str(report.kind), name):
+        return Taken(Effect.IGNORED, "it was reported before", report.kind)
     said = f"{report.status} {report.diagnostic}".strip() or str(report.kind)
-    dead = store.outbox.add_bounce(reader.canonical, str(report.kind), at=now, evidence=said, digest_key=name)
-    return Taken(Effect.SUPPRESSED if dead else Effect.COUNTED, said, report.kind, subscription, found)
+    dead = store.outbox.add_bounce(address, str(report.kind), at=now, evidence=said, digest_key=name)
+    return Taken(Effect.SUPPRESSED if dead else Effect.COUNTED, said, report.kind)
 
 
 def _nothing_to_do(report: BounceReport) -> str:

@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 #: how long a link to confirm works, and a wish is kept
 VALID_FOR = timedelta(hours=48)
+#: scope of the tokens to which mails to confirm come back; their subject is the wish
+CONFIRM_SCOPE = "confirm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,11 @@ def _may_mail(store: Store, mark: str, now: datetime, limits: MailLimits) -> boo
     return True
 
 
+def confirm_key(public_id: str) -> str:
+    """Return the name under which the mail of a wish stands in the outbox."""
+    return f"confirm|{public_id}"
+
+
 def _envelope(kitchen: Kitchen, pending: PendingFollow, topic: Topic, now: datetime) -> Envelope:
     """Return the outbox row of a wish; its bodies are shared by all who wish the same."""
     store, identity, reader = kitchen.store, kitchen.identity, pending.reader
@@ -137,11 +144,11 @@ def _envelope(kitchen: Kitchen, pending: PendingFollow, topic: Topic, now: datet
     )
     hidden = hmac.new(store.secret("render"), f"confirm|{mail!r}".encode(), hashlib.sha256).hexdigest()
     skeleton = _skeleton(kitchen, mail, hidden)
-    tokens, key = store.secret("tokens"), f"confirm|{pending.public_id}"
+    tokens, key = store.secret("tokens"), confirm_key(pending.public_id)
     link = make_token(tokens, Purpose.CONFIRM, pending.public_id, expires_at=pending.expires_at)
     sender = identity.sender
     if identity.bounce is not None:
-        token = make_token(tokens, Purpose.BOUNCE, pending.public_id, scope="confirm")
+        token = make_token(tokens, Purpose.BOUNCE, pending.public_id, scope=CONFIRM_SCOPE)
         sender = bounce_address(identity.bounce, token, reader.envelope)
     headers = MailHeaders(
         sender=identity.sender,

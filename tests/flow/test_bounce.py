@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from digestd.addresses import parse_reader
 from digestd.errors import FetchError
 from digestd.flows.bounce import Effect, take_mail, take_maildir
+from digestd.flows.confirm import VALID_FOR, Asked, Outcome, ask, confirm, forget_stale
 from digestd.flows.deliver import deliver
 from digestd.flows.digest import make_due
 from digestd.model.delivery import DeliveryState
-from digestd.model.subscription import Subscription, SubscriptionState
+from digestd.model.subscription import Subscription, SubscriptionState, Weekly
 from digestd.store import SqlStore, open_store
 from digestd.tokens import Purpose, bounce_address, make_token, tagged_address
-from tests.followers import Clock, KeepingChannel, add, at, let_follow, make_kitchen, options, start
+from tests.followers import LABELS, Clock, KeepingChannel, add, at, let_follow, make_kitchen, options, start
 
 MONDAY = at("2026-09-28T05:00")
 SLOT = at("2026-09-28T07:30")
@@ -236,6 +238,59 @@ def test_report_without_a_genuine_token_changes_nothing(store: SqlStore) -> None
     assert Effect.IGNORED is take_mail(store, leaving(store, token), now=SLOT).effect
     assert [] == reasons(store)
     assert SubscriptionState.ACTIVE is ana(store).state
+
+
+def wish(store: SqlStore, now: datetime = MONDAY) -> tuple[str, str]:
+    """Let a stranger ask for digests; return the wish's public id and where the bounces of its mail go."""
+    topic = store.history.find_topic("Reef Sound")
+    assert topic is not None
+    assert ask(make_kitchen(store), Asked(parse_reader("bo@example.net"), topic, Weekly((2,))), now=now)
+    public_id = store.outbox.deliveries(limit=1)[0].digest_key.partition("|")[2]
+    token = make_token(store.secret("tokens"), Purpose.BOUNCE, public_id, scope="confirm")
+    return public_id, bounce_address("bounce@reef.example", token, "bo@example.net")
+
+
+def test_mail_to_confirm_that_came_back_stops_all_mail(store: SqlStore) -> None:
+    """An address that a stranger mistyped gets nothing more, its link makes no subscription, and a second report is nothing."""
+    public_id, address = wish(store)
+    body = report(store, "5.1.1", to=address)
+    assert Effect.SUPPRESSED is take_mail(store, body, now=SLOT).effect
+    assert [("all", "bounced")] == [(one.scope, one.reason) for one in store.outbox.suppressions("bo@example.net")]
+    assert "it was reported before" == take_mail(store, body, now=SLOT).reason
+    assert Outcome.BLOCKED is confirm(store, public_id, LABELS, now=SLOT).outcome
+    assert [] == reasons(store)
+
+
+def test_complaint_about_a_mail_to_confirm_stops_all_mail(store: SqlStore) -> None:
+    """Who never asked and says so is left alone."""
+    _, address = wish(store)
+    body = complaint(store).replace(return_path(store).encode(), address.encode())
+    assert Effect.SUPPRESSED is take_mail(store, body, now=SLOT).effect
+    assert [("all", "complained")] == [(one.scope, one.reason) for one in store.outbox.suppressions("bo@example.net")]
+
+
+def test_passing_failure_of_a_mail_to_confirm_counts_once(store: SqlStore) -> None:
+    """A full mailbox counts as for digests, once for one mail, and the wish can be confirmed still."""
+    public_id, address = wish(store)
+    about = store.outbox.deliveries(limit=1)[0].message_id
+    effects = [
+        take_mail(store, report(store, "5.2.2", about=named, to=address), now=SLOT).effect for named in (about, "")
+    ]
+    assert [Effect.COUNTED, Effect.IGNORED] == effects
+    assert 1 == bounces(store)
+    assert Outcome.DONE is confirm(store, public_id, LABELS, now=SLOT).outcome
+
+
+def test_report_about_a_forgotten_wish_changes_nothing(store: SqlStore) -> None:
+    """A wish that ran out is gone with its address, and a report about it finds nobody; nor does a token without its scope."""
+    public_id, address = wish(store)
+    bare = make_token(store.secret("tokens"), Purpose.BOUNCE, public_id)
+    unscoped = report(store, "5.1.1", to=f"bounce+{bare}@reef.example")
+    assert "its subscription is not in this history" == take_mail(store, unscoped, now=SLOT).reason
+    assert 1 == forget_stale(store, now=MONDAY + VALID_FOR)
+    late = take_mail(store, report(store, "5.1.1", to=address), now=SLOT + 3 * DAY)
+    assert (Effect.IGNORED, "its wish is not in this history, or no longer") == (late.effect, late.reason)
+    assert 0 == bounces(store)
 
 
 def test_envelope_recipient_counts_more_than_the_header(store: SqlStore) -> None:
