@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,6 +31,8 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "interest-cohort=()",
 }
+#: as ASGI has them, so that no answer encodes them anew
+_RAW_HEADERS = tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in _HEADERS.items())
 
 #: a form has a few addresses, topics and rules in it
 MAX_BODY = 32 * 1024
@@ -111,9 +113,9 @@ def _bounded(receive: Receive) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers.setdefault(name, value)
+            given = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in given}
+            message["headers"] = given + [pair for pair in _RAW_HEADERS if pair[0] not in names]
         await send(message)
 
     return with_headers

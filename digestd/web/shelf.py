@@ -35,8 +35,9 @@ class Stored:
     body: bytes
     packed: bytes  #: gzip, b"" where it is not worth it
     tag: str  #: strong ETag of the plain form
-    changed_at: datetime  #: whole seconds
+    changed_at: datetime  #: whole seconds, UTC
     media_type: str
+    last_modified: str  #: ``changed_at`` as HTTP writes it
 
 
 class Shelf:
@@ -68,12 +69,14 @@ def store_document(name: str, body: bytes, now: datetime) -> Stored:
     """Return a document ready to be sent; the end of its name says what it is."""
     media_type = next((kind for end, kind in MEDIA_TYPES.items() if name.endswith(end)), "application/octet-stream")
     packed = gzip.compress(body, 6, mtime=0) if len(body) >= _LEAST_PACKED else b""
+    changed_at = now.astimezone(UTC).replace(microsecond=0)
     return Stored(
         body,
         packed if len(packed) < len(body) else b"",
         f'"{hashlib.sha256(body).hexdigest()[:32]}"',
-        now.astimezone(UTC).replace(microsecond=0),
+        changed_at,
         media_type,
+        format_datetime(changed_at, usegmt=True),
     )
 
 
@@ -86,7 +89,7 @@ def send_document(request: Request, stored: Stored, *, cache: str = PUBLIC, priv
     tag = f'{stored.tag[:-1]}-gzip"' if packs else stored.tag
     headers = {
         "ETag": tag,
-        "Last-Modified": format_datetime(stored.changed_at, usegmt=True),
+        "Last-Modified": stored.last_modified,
         "Cache-Control": cache,
         "Vary": "Accept-Encoding",
     }
