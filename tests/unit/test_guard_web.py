@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.types import Message, Receive, Scope, Send
 
-from digestd.web.guard import Limiter, Rate, client_net
+from digestd.web.guard import Guard, Limiter, Rate, client_net
 
 PROXIES = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8")]
 
@@ -68,3 +70,33 @@ def test_limiter_forgets_the_longest_unheard_key() -> None:
 def test_client_net(client: str | None, forwarded: str, net: str) -> None:
     """A client's network is taken from a header only as far as configured proxies wrote it."""
     assert net == client_net(scope(client, forwarded), PROXIES)
+
+
+def test_guard_leaves_an_answer_its_own_header() -> None:
+    """What an answer says itself stays, in whatever case, and is not said twice; all else is added."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", b"text/plain"), (b"Referrer-Policy", b"same-origin")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    request: Scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "raw_path": b"/",
+        "query_string": b"",
+        "headers": [],
+    }
+    asyncio.run(Guard(app, base_url=None)(request, receive, send))
+    names = [name.lower() for name, _ in sent[0]["headers"]]
+    assert [(b"content-type", b"text/plain"), (b"Referrer-Policy", b"same-origin")] == sent[0]["headers"][:2]
+    assert (1, 1) == (names.count(b"referrer-policy"), names.count(b"content-security-policy"))
