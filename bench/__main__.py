@@ -20,6 +20,7 @@ PARTS = {
     "mail": "bench.mail",
     "digests": "bench.digests",
     "start": "bench.start",
+    "web": "bench.web",
 }
 
 #: the same, of parts that take minutes: only run by name
