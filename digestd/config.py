@@ -359,6 +359,32 @@ class MailSettings(_Section):
         return self.port or {"starttls": 587, "implicit": 465, "none": 25}[self.mode]
 
 
+class BouncesSettings(_Section):
+    """Where mail that came back is read by 'digestd bounce --imap'; needs the extra imap."""
+
+    imap_host: Text | None = Field(default=None, min_length=1, description="Mail server; without it there is none.")
+    imap_port: int | None = Field(
+        default=None, ge=1, le=65535, description="Port of the server; else 993, or 143 without encryption."
+    )
+    imap_mode: Literal["implicit", "none"] = Field(
+        default="implicit", description="How the connection is encrypted: implicit (TLS from the first byte) or none."
+    )
+    imap_ca_file: FilePath | None = Field(
+        default=None, description="Certificates to trust, for a server with one of its own."
+    )
+    imap_username: Text | None = Field(default=None, description="Name to log in with.")
+    imap_password: SecretStr | None = Field(
+        default=None, description="Password; better as the credential bounces__imap_password."
+    )
+    imap_folder: Text = Field(default="INBOX", min_length=1, description="Folder that mail that came back is put into.")
+
+    @model_validator(mode="after")
+    def _no_open_password(self) -> Self:
+        if self.imap_mode == "none" and self.imap_host not in (None, "localhost", "127.0.0.1", "::1"):
+            raise ValueError("imap_mode 'implicit', because the server is another machine")
+        return self
+
+
 class TemplatesSettings(_Section):
     """Templates of your own."""
 
@@ -389,6 +415,7 @@ class Settings(_Section):
     folders: FoldersSettings = FoldersSettings()
     fetch: FetchSettings = FetchSettings()
     mail: MailSettings = MailSettings()
+    bounces: BouncesSettings = BouncesSettings()
     templates: TemplatesSettings = TemplatesSettings()
     log: LogSettings = LogSettings()
     topics: tuple[TopicSettings, ...] = ()

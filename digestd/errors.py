@@ -3,6 +3,7 @@
     DigestdError
      ├── ConfigError            settings that cannot be used; names the key and the value found
      ├── FetchError             a source could not be read: network, refused address, size, time
+     │    └── MailboxError        a mailbox on another machine could not be read just now
      ├── ParseError             a document is not what it should be; knows origin and line
      │    ├── UnknownFormatError  no parser knows the format
      │    └── ErrorPageError      an error page or API error that was served as a document
@@ -32,6 +33,10 @@ class ConfigError(DigestdError):
 
 class FetchError(DigestdError):
     """A source could not be fetched."""
+
+
+class MailboxError(FetchError):
+    """A mailbox on another machine could not be read, which the next try may mend."""
 
 
 class ParseError(DigestdError):

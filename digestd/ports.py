@@ -639,6 +639,24 @@ class Store(Protocol):
         """Give back all connections; a second call does nothing."""
 
 
+class Mailbox(Protocol):
+    """A folder of mails that came back, open for reading."""
+
+    def waiting(self, most: int) -> Iterator[tuple[str, bytes]]:
+        """Yield (name, first ``most`` bytes) of the mails that nobody has seen; looking at them marks nothing.
+
+        Raises:
+            MailboxError: the mailbox cannot be read just now.
+        """
+
+    def mark_seen(self, name: str) -> None:
+        """Mark a mail as seen, so that the next look passes it over; it stays in the mailbox.
+
+        Raises:
+            MailboxError: it could not be marked just now.
+        """
+
+
 class Channel(Protocol):
     """A way to hand over messages."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.model.source import SourceSpec
     from digestd.model.subscription import Subscription
     from digestd.model.topic import Topic, Vocabulary
-    from digestd.ports import Channel, Clock, Source
+    from digestd.ports import Channel, Clock, Mailbox, Source
     from digestd.render.outgoing import Sign
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
@@ -605,6 +605,25 @@ class App:
             return session.why
         await session.bye()
         return ""
+
+    def bounce_mailbox(self) -> AbstractContextManager[Mailbox]:
+        """Return the mailbox that mail comes back to, opened on entering; ConfigError if none is set."""
+        from digestd.watch.imap import ImapSettings, open_mailbox
+
+        wanted = self.settings.bounces
+        if wanted.imap_host is None or wanted.imap_username is None or wanted.imap_password is None:
+            raise ConfigError("bounces: expected imap_host, imap_username and imap_password, found not all of them")
+        encrypted = wanted.imap_mode != "none"
+        settings = ImapSettings(
+            host=wanted.imap_host,
+            port=wanted.imap_port or (993 if encrypted else 143),
+            username=wanted.imap_username,
+            password=wanted.imap_password.get_secret_value(),
+            folder=wanted.imap_folder,
+            encrypted=encrypted,
+            ca_file=wanted.imap_ca_file,
+        )
+        return open_mailbox(settings)
 
     def back_up(self, goal: Path) -> Backup:
         """Copy the history into a file, while others may write; as it stands, without migrating it."""

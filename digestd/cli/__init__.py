@@ -16,6 +16,7 @@ from digestd.cli.common import Shared, shared_options
 from digestd.errors import (
     ConfigError,
     DigestdError,
+    MailboxError,
     NotFoundError,
     SchemaVersionError,
     StoreBusyError,
@@ -127,7 +128,7 @@ def exit_status(error: DigestdError) -> int:
     """Return the exit status for an error."""
     if isinstance(error, ConfigError | StoreUnusableError):
         return EXIT_CONFIG
-    return EXIT_TEMPORARY if isinstance(error, StoreBusyError) else 1
+    return EXIT_TEMPORARY if isinstance(error, StoreBusyError | MailboxError) else 1
 
 
 def _hint(error: DigestdError) -> str:

@@ -1,5 +1,6 @@
-"""Mail that came back changes to whom we send. Floor 4. Entry points: :func:`take_mail`, :func:`take_maildir`.
+"""Mail that came back changes to whom we send. Floor 4.
 
+Entry points: :func:`take_mail`, :func:`take_maildir`, :func:`take_mailbox`.
 Whom a mail is about is said by the signed token in the address that it came to, and by nothing else. The same mail taken
 twice changes nothing.
 """
@@ -19,7 +20,7 @@ from digestd.flows.confirm import CONFIRM_SCOPE, confirm_key
 from digestd.flows.kept_mail import mark_seen, waiting_mails
 from digestd.flows.subscribe import leave
 from digestd.model.subscription import Subscription, SubscriptionState
-from digestd.ports import Clock, Store
+from digestd.ports import Clock, Mailbox, Store
 from digestd.tokens import Purpose, read_token
 
 # it tells each of its steps, and a traceback of each mail that it can't read; such a mail is no report, and that is said
@@ -60,6 +61,18 @@ def take_maildir(store: Store, maildir: Path, clock: Clock) -> Iterator[tuple[Pa
         taken = take_mail(store, body, now=clock.now())
         mark_seen(file)
         yield file, taken
+
+
+def take_mailbox(store: Store, mailbox: Mailbox, clock: Clock) -> Iterator[tuple[str, Taken]]:
+    """Take the mails of a mailbox that nobody has seen, and mark each as seen when what it did is on the disk.
+
+    Raises:
+        MailboxError: the mailbox cannot be read; what was taken before stands, and is nothing new to the next look.
+    """
+    for name, body in mailbox.waiting(MOST_BYTES):
+        taken = take_mail(store, body, now=clock.now())
+        mailbox.mark_seen(name)
+        yield name, taken
 
 
 def take_mail(store: Store, body: bytes, addressed_to: Sequence[str] = (), *, now: datetime) -> Taken:

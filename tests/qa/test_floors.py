@@ -58,6 +58,7 @@ CONFINED = {
     "flufl": ("bounces",),
     "httpcore2": ("watch",),
     "httpx2": ("watch",),
+    "imap_tools": ("watch",),
     "jinja2": ("templating", "render", "wiring"),
     "lxml": ("parse", "render"),
     "markupsafe": ("render", "templating"),
