@@ -329,7 +329,7 @@ PART = Part(
         _publishing("first time", "first", 6 * TOPICS + 7, 1.5),
         _publishing("nothing changed", "same", 0, 0.05),
         # three of the topic, three of all topics
-        _publishing("one new paper", "news", 6, 0.1),
+        _publishing("one new paper", "news", 6, 0.05),
     ),
 )
 
