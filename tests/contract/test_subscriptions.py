@@ -432,7 +432,8 @@ def test_digests_that_share_their_items_are_read_back_whole(store: SqlStore) -> 
     one, two = papers["Reef One"], papers["Reef Two"]
     shared, passed = (_new(two, 2), _new(one, 1, "rest")), ((3, "hidden"), (4, "told before"))
     records = [
-        replace(make_record(key, f"{key}|1"), items=shared, passed_over=passed if key != keys[1] else ()) for key in keys
+        replace(make_record(key, f"{key}|1"), items=shared, passed_over=passed if key != keys[1] else ())
+        for key in keys
     ]
     store.subscriptions.record_digests(records)
     assert records == [store.subscriptions.digest(record.key) for record in records]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickletools
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from digestd.model.topic import Vocabulary
 from digestd.parse import parse_document
 from digestd.parse.rules import load_rules, parse_with_rules
 from digestd.watch.child import ChildLimits, ChildParser
+from digestd.watch.child_main import put
 from tests.followers import LABELS, page
 
 PAGE = Document(
@@ -153,6 +157,16 @@ def test_child_answers_pages_only(broken: ChildParser) -> None:
     """An answer that is made of anything but the model is not taken."""
     with pytest.raises(ParseError, match="could not be read: the parser gave no page"):
         broken.parse(PAGE, LABELS)
+
+
+def test_answer_names_classes_of_pages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer names no function, on no version of Python: up to 3.11.3 a member of an enum was a call of getattr."""
+    monkeypatch.setattr(Enum, "__reduce_ex__", lambda self, _: (getattr, (type(self), self.name)))
+    answer = io.BytesIO()
+    put(answer, ("page", parse_document(PAGE)))
+    named = {value for op, value, _ in pickletools.genops(answer.getvalue()[8:]) if op.name.endswith("UNICODE")}
+    assert not named & {"builtins", "getattr"}
+    assert "digestd.model.snapshot" in named
 
 
 def test_child_is_told_no_secrets(child: ChildParser, monkeypatch: pytest.MonkeyPatch) -> None:

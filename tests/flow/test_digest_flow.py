@@ -317,19 +317,31 @@ def test_readers_of_the_same_share_content(store: SqlStore, kitchen: Kitchen) ->
 def test_many_readers_get_what_each_would_get_alone(store: SqlStore, kitchen: Kitchen) -> None:
     """Serving readers together changes nothing: content, items and what is passed over are those of each served alone."""
     hide = Filter(exclude=(parse_rule("words:buoys"),))
-    wishes = [{}, {"form": "text"}, {"hide": hide}, {"budget": 1}, {"first": First("latest", 2)}, {"zone": "Asia/Tokyo"}]
+    wishes = [
+        {},
+        {"form": "text"},
+        {"hide": hide},
+        {"budget": 1},
+        {"first": First("latest", 2)},
+        {"zone": "Asia/Tokyo"},
+    ]
     for number, given in enumerate(wishes * 3):
         topics = ("Reef Sound", "Kelp Forests") if number % 2 else ("Reef Sound",)
         let_follow(store, f"r{number}@example.org", *topics, now=MONDAY - timedelta(hours=number), **given)  # type: ignore[arg-type]  # kinds of wishes
     for day in (28, 29):
         now = at(f"2026-09-{day}T23:00")
         for topic in ("Reef Sound", "Kelp Forests"):
-            stories = [(f"2026-09-{day}", f"Bell Buoys {day}", "Kelp Forests"), (f"2026-09-{day}", f"{topic} Tale {day}")]
+            stories = [
+                (f"2026-09-{day}", f"Bell Buoys {day}", "Kelp Forests"),
+                (f"2026-09-{day}", f"{topic} Tale {day}"),
+            ]
             add(store, topic, *stories, now=now - timedelta(hours=20))
         alone = []
         for one in store.subscriptions.subscriptions():
             *earlier, slot = missed_slots(one, now, store.history.head())
-            alone.append(kitchen.maker(now).make(one, slot, coalesced=len(earlier)))  # a maker that knows of nobody else
+            alone.append(
+                kitchen.maker(now).make(one, slot, coalesced=len(earlier))
+            )  # a maker that knows of nobody else
         together = [served.made for served in make_due(kitchen, now=now)]
         assert alone == together
         for made in alone:
