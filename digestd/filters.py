@@ -75,6 +75,8 @@ def parse_rule(text: str) -> FilterRule:
     if field not in FIELDS:
         raise ConfigError(f"filter rule: expected one of {', '.join(FIELDS)} before the colon, found '{_shown(text)}'")
     value = " ".join(_unquoted(value).split())
+    if field == "category":
+        value = value.rstrip("* ")  # "cs.*" is what people write for "cs."
     if not value:
         raise ConfigError(
             f"filter rule: expected one like 'diffusion model' or 'author:Ana Lima', found '{_shown(text)}'"
@@ -83,8 +85,6 @@ def parse_rule(text: str) -> FilterRule:
         raise ConfigError(
             f"filter rule: expected at most {MOST_VALUE} characters, found {len(value)}: '{_shown(text)}'"
         )
-    if field == "category":
-        value = value.removesuffix("*")  # "cs.*" is what people write for "cs."
     return FilterRule(field, value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from digestd.errors import ConfigError
@@ -59,7 +59,20 @@ def test_rule_is_read(text: str, field: str, value: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "  ", '""', "author:", "words:", 'label:" "', "autor:Ana", "https://reef.example", "x" * 201, "autor:\x1b[0m"],
+    [
+        "",
+        "  ",
+        '""',
+        "author:",
+        "words:",
+        "category:*",
+        "category:* *",
+        'label:" "',
+        "autor:Ana",
+        "https://reef.example",
+        "x" * 201,
+        "autor:\x1b[0m",
+    ],
 )
 def test_rule_that_says_nothing_is_refused(text: str) -> None:
     """A rule without a value, or with a field that does not exist, is refused with what was expected."""
@@ -72,6 +85,8 @@ VALUES = st.text(string.ascii_letters + " :.*\"'éß-1", min_size=1, max_size=20
 
 
 @given(st.sampled_from([f"{field}:" for field in FIELDS] + [""]), VALUES)
+@example("category:", "*")
+@example("category:", "cs.**")
 @settings(max_examples=1000, deadline=None)
 def test_rule_reads_back_as_it_is_written(field: str, value: str) -> None:
     """What is printed of a rule is read as the same rule."""

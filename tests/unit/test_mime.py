@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from email import policy
 from email.message import EmailMessage
+from email.utils import getaddresses
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -214,8 +215,17 @@ def test_build_message_refuses_an_empty_address(field: str) -> None:
         build_message(PARTS, replace(HEADERS, **{field: ""}))  # type: ignore[arg-type]  # all of them are texts
 
 
+LITERAL = pytest.param(
+    "a@[192.0.2.1]",
+    marks=pytest.mark.skipif(
+        getaddresses(["a@[192.0.2.1]"]) != [("", "a@[192.0.2.1]")],
+        reason="this Python reads no address literals (3.11.2 does not, 3.11.7 does): such a mail is refused",
+    ),
+)
+
+
 @pytest.mark.parametrize(
-    "address", ["reader+papers@example.org", "BOSS@example.org", "l@xn--bcher-kva.example", "a@[192.0.2.1]"]
+    "address", ["reader+papers@example.org", "BOSS@example.org", "l@xn--bcher-kva.example", LITERAL]
 )
 def test_build_message_takes_ordinary_addresses(address: str) -> None:
     """Plus signs, capitals, A-labels and address literals pass as they are."""
