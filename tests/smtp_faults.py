@@ -181,7 +181,7 @@ class _Conversation:
                 await self.server.hang()
                 raise _OverError
             case "late":
-                await asyncio.sleep(0.8)
+                await asyncio.sleep(2.6)  # twice the deadline of those who do not wait
                 await self.say("250 2.0.0 at last")
             case "garbage":
                 await self.say("hello there")
