@@ -144,11 +144,11 @@ def test_read_gives_the_bytes_and_the_plain_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "body", "plain"),
     [
-        ("p.json.gz", gzip.compress(TEXT), "p.json"),
-        ("p.JSON.GZ", gzip.compress(TEXT), "p.JSON"),
+        ("p.json.gz", gzip.compress(TEXT, mtime=0), "p.json"),
+        ("p.JSON.GZ", gzip.compress(TEXT, mtime=0), "p.JSON"),
         ("p.xml.zst", zstd.compress(TEXT), "p.xml"),
-        ("p.xml", gzip.compress(TEXT), "p.xml"),
-        ("p.gz", gzip.compress(TEXT[:5]) + gzip.compress(TEXT[5:]), "p"),
+        ("p.xml", gzip.compress(TEXT, mtime=0), "p.xml"),
+        ("p.gz", gzip.compress(TEXT[:5], mtime=0) + gzip.compress(TEXT[5:], mtime=0), "p"),
     ],
 )
 def test_read_packed_file_is_unpacked(tmp_path: Path, name: str, body: bytes, plain: str) -> None:
@@ -161,14 +161,14 @@ def test_read_packed_file_is_unpacked(tmp_path: Path, name: str, body: bytes, pl
 @pytest.mark.parametrize(
     ("name", "body", "error"),
     [
-        ("bomb.gz", gzip.compress(bytes(20_000_000)), TooBigError),
+        ("bomb.gz", gzip.compress(bytes(20_000_000), mtime=0), TooBigError),
         ("bomb.zst", zstd.compress(bytes(20_000_000)), TooBigError),
         ("big.txt", bytes(100_001), TooBigError),
-        ("cut.gz", gzip.compress(TEXT)[:-3], DamagedError),
+        ("cut.gz", gzip.compress(TEXT, mtime=0)[:-3], DamagedError),
         ("lie.gz", TEXT, DamagedError),
         ("lie.gz", zstd.compress(TEXT), DamagedError),
         ("empty.txt", b"", FetchError),
-        ("empty.gz", gzip.compress(b""), FetchError),
+        ("empty.gz", gzip.compress(b"", mtime=0), FetchError),
     ],
 )
 def test_read_bad_file_is_an_error_with_its_name(
@@ -227,7 +227,7 @@ def test_read_strange_names_are_text(tmp_path: Path) -> None:
     """Names of any bytes become text that can be stored, and the files can be put away."""
     names = [b"caf\xe9.txt", b"new\nline.txt", b"-rf", b"x" * 255, "é".encode() * 120 + b".json.gz", b"a;b|c $(d)"]
     for name in names:
-        (tmp_path / os.fsdecode(name)).write_bytes(TEXT if not name.endswith(b".gz") else gzip.compress(TEXT))
+        (tmp_path / os.fsdecode(name)).write_bytes(TEXT if not name.endswith(b".gz") else gzip.compress(TEXT, mtime=0))
         os.utime(tmp_path / os.fsdecode(name), (OLD.timestamp(),) * 2)
     files = found(tmp_path)
     assert len(names) == len(files)

@@ -67,6 +67,11 @@ def test_no_reminders() -> None:
     assert [] == lines_with("|".join(REMINDERS), but=("seeds/",))
 
 
+def test_packed_input_is_the_same_in_every_process() -> None:
+    """Tests have the same names in every worker: gzip writes the time of day into its head unless it is told not to."""
+    assert [] == lines_with(r"gzip\.comp" + r"ress\((?!.*mtime=)")
+
+
 def test_locks_have_hashes_and_agree() -> None:
     """Every locked release has hashes, and the tests run with the very releases that a user gets."""
     locks = []
