@@ -69,11 +69,6 @@ def binomial_p(current: int, previous: int) -> float:
     return min(1.0, 2 * tail / whole)
 
 
-def is_noise(current: int, previous: int) -> bool:
-    """Return whether the change between two counts is within counting noise: exact two-sided p of 0.10 or more."""
-    return binomial_p(current, previous) >= NOISE_P
-
-
 def change_interval(current: int, previous: int) -> tuple[float, float] | None:
     """Return the 95 % interval of the change in percent; None where a count is zero.
 
@@ -228,11 +223,6 @@ def disagreement(
         return ""
     known = f" and {missing} are known to be missing" if missing else ""
     return f"the source states {stated.current} in the last four weeks, {counted.current} were counted{known}"
-
-
-def disagree(stated: Momentum | None, counted: Momentum | None, missing: int = 0) -> bool:
-    """Return whether the source's count differs from ours by more than coverage explains."""
-    return disagreement(stated, counted, missing) != ""
 
 
 def is_few(current: int, previous: int) -> bool:

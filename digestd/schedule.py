@@ -21,7 +21,7 @@ from cronsim import CronSim, CronSimError
 
 from digestd.errors import ConfigError
 from digestd.model.subscription import Cron, Daily, EachSnapshot, First, Monthly, Schedule, Slot, Weekly
-from digestd.phrases import join_words, weekday_day
+from digestd.phrases import join_words
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 #: papers that a first digest may hold, a topic
@@ -305,11 +305,6 @@ SCHEDULES: dict[str, ScheduleKind] = {
         EachSnapshot, _parse_each, lambda _: "", lambda _: "after each snapshot with news", _never
     ),
 }
-
-
-def slot_words(slot: Slot) -> str:
-    """Return a slot's day for people: "Mon, Dec 7"."""
-    return weekday_day(date.fromisoformat(slot.label[:10]))
 
 
 def parse_first(text: str) -> First:

@@ -7,11 +7,12 @@ from datetime import UTC, date, datetime
 
 from digestd.model.delivery import DigestRecord, Envelope, Message, ToldItem
 from digestd.model.digest import DigestOptions, DigestRequest, NewsItem, TopicNews
-from digestd.model.feed import Feed, FeedEntry, FeedPaper, FeedSite
+from digestd.model.feed import FeedPaper
 from digestd.model.paper import KnownPaper, Paper, PaperId
 from digestd.model.snapshot import Document, Kind, Order, Page
 from digestd.model.subscription import Reader, Subscription
 from digestd.model.topic import Topic
+from digestd.momentum import NOISE_P, binomial_p
 
 NOW = datetime(2026, 9, 30, 6, 0, tzinfo=UTC)
 
@@ -60,18 +61,6 @@ def make_feed_paper(title: str = "Quiet Reefs at Night", *, public_id: str = "7f
         "people": "Ana Lima",
     }
     return FeedPaper(public_id=public_id, **given | fields)  # type: ignore[arg-type]  # any field of FeedPaper
-
-
-def make_feed(entries: Sequence[FeedEntry] = (), **fields: object) -> Feed:
-    """Return a feed of these entries."""
-    given: dict[str, object] = {
-        "id": "tag:reef.example,2026:topic/reef-sound",
-        "title": "Reef Sound",
-        "subtitle": "Papers in Reef Sound, each once.",
-        "updated": NOW,
-        "site": FeedSite(name="Reef Papers", authority="reef.example"),
-    }
-    return Feed(entries=tuple(entries), **given | fields)  # type: ignore[arg-type]  # any field of Feed
 
 
 def make_known(key: int = 1, title: str | None = None, **fields: object) -> KnownPaper:
@@ -158,3 +147,8 @@ def make_envelope(reader: int, content: str, digest_key: str = "a1|2026-09-28T07
         "next_at": NOW,
     }
     return Envelope(digest_key=digest_key, reader=reader, content=content, **given | fields)  # type: ignore[arg-type]
+
+
+def is_noise(current: int, previous: int) -> bool:
+    """Return whether the change between two counts is counting noise: exact two-sided p of 0.10 or more."""
+    return binomial_p(current, previous) >= NOISE_P

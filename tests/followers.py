@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from email import message_from_bytes, policy
@@ -158,9 +158,3 @@ def text_of(mail: EmailMessage) -> str:
     part = mail.get_body(("plain",))
     assert part is not None
     return str(part.get_content()).replace("\r\n", "\n")
-
-
-def titles_in(text: str, known: Sequence[str]) -> list[str]:
-    """Return which of the titles a mail's text tells, each at the start of a line, as often as it does."""
-    flat = [" ".join(line.split()) for line in text.splitlines()]
-    return [title for title in known for line in flat if line.lstrip("*-• ").startswith(title)]

@@ -18,7 +18,6 @@ from digestd.errors import FetchError
 
 #: bytes of a mail in which its Message-ID must stand
 _HEAD = 256 * 1024
-_SEEN = ":2,S"
 _ID = re.compile(r"<[^<>\s]+>")
 
 

@@ -95,7 +95,6 @@ class TopicState:
     slug: str
     start: date | None = None  #: newest published date of the topic's first snapshot; None: none had a date
     started: bool = False  #: whether a first snapshot (or a first follow) has given a baseline
-    baseline_sources: frozenset[str] = frozenset()  #: unordered sources that had their first fetch
     stretches: tuple[Stretch, ...] = ()  #: newest first, disjoint
     sighted: frozenset[int] = frozenset()  #: keys, of the papers asked for, that were sighted in this topic
     stretch_of: tuple[

@@ -16,7 +16,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 import httpcore2
 
-from digestd.errors import ConfigError, FetchError
+from digestd.errors import FetchError
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -78,18 +78,6 @@ class RefusedAddressError(FetchError):
 
 class UnknownNameError(FetchError):
     """A host name that has no address."""
-
-
-def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return networks that a setting names, "10.1.0.0/16" or a single address.
-
-    Raises:
-        ConfigError: one of them is not a network.
-    """
-    try:
-        return tuple(ipaddress.ip_network(text) for text in texts)
-    except ValueError as error:
-        raise ConfigError(f"allow_networks: expected networks like '10.1.0.0/16', found {error}") from error
 
 
 def refusal(text: str, allow_networks: Sequence[Network] = ()) -> str | None:

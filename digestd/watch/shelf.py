@@ -83,14 +83,6 @@ def quarantine(file: FoundFile, why: str, *, now: datetime) -> Path:
     return _rename(file.path, place)
 
 
-def read_reason(file: FoundFile) -> str:
-    """Return why a file is in quarantine, one line a try; empty if nobody wrote it down."""
-    try:
-        return _reason_path(file.path).read_text("utf-8", "replace")
-    except OSError:
-        return ""
-
-
 def _move(path: Path, goal: Path, *, name: str | None = None) -> Path:
     """Move a file into a folder under its name, or the next free numbered one, and return where it is."""
     make_folder(goal)

@@ -32,7 +32,7 @@ from digestd.watch.folder import (
     scan,
     watch,
 )
-from digestd.watch.shelf import FoundFile, mark_done, quarantine, read_reason
+from digestd.watch.shelf import FoundFile, mark_done, quarantine
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -42,6 +42,12 @@ else:
 NOW = datetime(2026, 9, 30, 6, 0, tzinfo=UTC)
 OLD = NOW - timedelta(hours=1)
 TEXT = b"Reef Sound\n5 papers\n"
+
+
+def read_reason(file: FoundFile) -> str:
+    """Return why a file is in quarantine, as the text beside it says; empty if nobody wrote it down."""
+    path = file.path.with_name(f"{file.path.name}.why.txt")
+    return path.read_text("utf-8") if path.exists() else ""
 
 
 def put(folder: Path, name: str, body: bytes = TEXT, *, at: datetime = OLD) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import ipaddress
 import resource
 import ssl
 import sys
@@ -27,7 +28,7 @@ from werkzeug import Request, Response
 from digestd.model.source import FailKind, FetchOutcome, FetchState, OutcomeKind, SourceSpec
 from digestd.watch import SOURCES
 from digestd.watch.client import WebClient
-from digestd.watch.guard import GuardedBackend, parse_networks
+from digestd.watch.guard import GuardedBackend
 from digestd.watch.http import fetch, walk_pages
 
 if sys.version_info >= (3, 14):
@@ -685,7 +686,7 @@ async def test_fetch_own_port_is_allowed(server: HTTPServer) -> None:
 async def test_fetch_opened_network_reaches_loopback(server: HTTPServer) -> None:
     """An address that the operator opened by name is fetched with the system's own resolver and network."""
     server.expect_request("/reef.xml").respond_with_data(FEED)
-    allow = parse_networks(["127.0.0.1/32"])
+    allow = (ipaddress.ip_network("127.0.0.1/32"),)
     spec = replace(SPEC, location=server.url_for("/reef.xml").replace("localhost", "127.0.0.1"))
     async with WebClient(contact_url="https://digestd.example/", allow_networks=allow) as client:
         found = await SOURCES["http"](spec, client).collect(None, now=NOW, draw=0.0)

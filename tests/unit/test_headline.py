@@ -13,8 +13,8 @@ from digestd.model.digest import Digest, DigestPaper, Momentum, RevisedPaper, Se
 from digestd.model.paper import Revision
 from digestd.model.snapshot import Kind, StatedMomentum
 from digestd.model.topic import Topic
-from digestd.momentum import counted_momentum, is_few, is_noise, stated_momentum
-from tests.builders import NOW, make_paper
+from digestd.momentum import counted_momentum, is_few, stated_momentum
+from tests.builders import NOW, is_noise, make_paper
 
 SINCE, UNTIL = date(2026, 9, 23), date(2026, 9, 29)
 MOVES = ("up ", "up\u00a0", "down", "double", "times", "Cooling")

@@ -17,17 +17,16 @@ from digestd.momentum import (
     change_interval,
     choose,
     counted_momentum,
-    disagree,
     disagreement,
     index_key,
     is_few,
-    is_noise,
     previous_counts,
     significance_key,
     stated_momentum,
     trend_of,
     whole_percent,
 )
+from tests.builders import is_noise
 
 COUNTS = st.integers(min_value=0, max_value=3000)
 SMALL = st.integers(min_value=0, max_value=150)
@@ -259,7 +258,7 @@ def test_choose_takes_the_source_where_coverage_has_holes() -> None:
 def test_disagree(own: int, *, complete: bool, missing: int, expected: bool) -> None:
     """Holes explain that we count fewer than the source, never that we count more."""
     stated = stated_momentum(StatedMomentum(54, 145))
-    assert expected is disagree(stated, counted(own, 22, complete=complete), missing)
+    assert expected is bool(disagreement(stated, counted(own, 22, complete=complete), missing))
 
 
 def test_disagreement_in_words() -> None:

@@ -16,14 +16,14 @@ from digestd.model.pages import TopicSummary
 from digestd.model.snapshot import Kind, StatedMomentum
 from digestd.model.topic import Topic
 from digestd.model.turn import Alert, TrendState, Turn
-from digestd.momentum import counted_momentum, index_key, is_few, is_noise, stated_momentum, trend_of, whole_percent
+from digestd.momentum import counted_momentum, index_key, is_few, stated_momentum, trend_of, whole_percent
 from digestd.render.alert_mail import render_alert
 from digestd.render.feed import FORMATS, check_feed, topic_feed
 from digestd.render.feed_momentum import momentum_feed
 from digestd.render.web_view import index_groups
 from digestd.templating import build_environment
 from digestd.turns import after_look, turn_lines, turn_subject, turn_title
-from tests.builders import make_paper
+from tests.builders import is_noise, make_paper
 
 NOW = datetime(2026, 9, 30, 6, tzinfo=UTC)
 TODAY = date(2026, 9, 30)
