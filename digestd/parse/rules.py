@@ -128,10 +128,13 @@ def _compile(key: str, selector: str) -> _Rule | None:
     attribute = _ATTRIBUTE.search(selector)
     css = (selector[: attribute.start()] if attribute else selector).strip()
     try:
-        return _Rule(CSSSelector(css, translator="html") if css else None, attribute[1] if attribute else "")
+        chosen = CSSSelector(css, translator="html") if css else None
+        if chosen is not None:
+            chosen(etree.Element("html"))  # a namespace that nobody declared is found out only by use
     except (SelectorError, etree.XPathError) as error:
         found = f"page rules: {key}: expected a CSS selector, found {selector[:120]!r} ({one_line(str(error))[:120]})"
         raise ConfigError(found) from error
+    return _Rule(chosen, attribute[1] if attribute else "")
 
 
 def parse_with_rules(document: Document, rules: PageRules, vocabulary: Vocabulary) -> Page:  # noqa: ARG001  # as parse_html

@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from digestd.errors import ConfigError, ParseError
@@ -185,6 +185,7 @@ def test_parse_with_rules_of_damaged_pages_raises_only_parse_errors(place: int, 
 
 
 @settings(max_examples=200, deadline=None)
+@example("a|*")
 @given(st.text(alphabet="abi.#>+~ *[]=@:()\"'|,^$1-", max_size=12))
 def test_load_rules_of_any_selector_is_rules_or_a_configuration_error(selector: str) -> None:
     """Whatever stands where a selector is expected, it can be used or is refused by name."""
