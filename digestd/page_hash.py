@@ -49,10 +49,20 @@ def paper_hash(paper: Paper) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def batch_hash(page: Page) -> str | None:
-    """Return a hash of which papers a page shows, whatever their order and the page's own dates; None if it shows none."""
-    names = sorted({title_id(paper.title, first_author(paper)).value for paper in page.papers})
+def batch_hash(page: Page, unread: Sequence[str] = ()) -> str | None:
+    """Return a hash of which papers a page shows, whatever their order and the page's own dates; None if it shows none.
+
+    Args:
+        page: parsed.
+        unread: of a feed, the names (:func:`title_name`) of the papers that it shows besides.
+    """
+    names = sorted({*map(title_name, page.papers), *unread})
     return sha256("|".join(names).encode()).hexdigest() if names else None
+
+
+def title_name(paper: Paper) -> str:
+    """Return the name of a paper by its title and first author."""
+    return title_id(paper.title, first_author(paper)).value
 
 
 def _paper(paper: Paper) -> list[object]:

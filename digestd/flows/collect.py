@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from digestd.errors import DigestdError, FetchError, StoreError
 from digestd.faults import crash_point
+from digestd.flows.ingest import see_again
 from digestd.flows.read_source import Collected, DocumentReader, Reading, Watched
 from digestd.model.source import FetchOutcome, FetchState, OutcomeKind, Poll
 from digestd.polling import current_state, is_due, reject_document, respect_ttl
@@ -43,8 +44,8 @@ class CollectOptions:
 
 async def collect(store: Store, watched: Sequence[Watched], options: CollectOptions) -> int:
     """Ask each source that is due, record what is new, and return how many documents or sources failed."""
-    with _store_thread() as pool:
-        run = _Run(store, options, pool)
+    with _thread("collect") as pool, _thread("parse") as parsing:
+        run = _Run(store, options, pool, parsing)
         room = asyncio.Semaphore(AT_A_TIME)
 
         async def one(source: Watched) -> None:
@@ -59,28 +60,31 @@ async def collect(store: Store, watched: Sequence[Watched], options: CollectOpti
 
 async def retry(store: Store, watched: Sequence[Watched], options: CollectOptions) -> int:
     """Read again what sources put aside because it could not be read; return how many still cannot."""
-    with _store_thread() as pool:
-        run = _Run(store, options, pool)
+    with _thread("collect") as pool, _thread("parse") as parsing:
+        run = _Run(store, options, pool, parsing)
         for source in watched:
             await run.guard(source, run.retry)
         return run.failed
 
 
 @contextmanager
-def _store_thread() -> Iterator[ThreadPoolExecutor]:
-    """Give the one thread that writes: SQLite has one writer, and the loop must not wait for it."""
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="collect") as pool:
+def _thread(name: str) -> Iterator[ThreadPoolExecutor]:
+    """Give one thread: of two the one writes, as SQLite has one writer, and the other parses; the loop waits for neither."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) as pool:
         yield pool
 
 
 class _Run:
     """One run over all sources."""
 
-    def __init__(self, store: Store, options: CollectOptions, pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, store: Store, options: CollectOptions, pool: ThreadPoolExecutor, parsing: ThreadPoolExecutor
+    ) -> None:
         self._store = store
         self._options = options
         self._now = options.now
         self._pool = pool
+        self._parsing = parsing
         self.failed = 0
 
     async def guard(self, watched: Watched, work: Callable[[Watched], Awaitable[None]]) -> None:
@@ -135,7 +139,7 @@ class _Run:
         if outcome.document is None:
             return await self._take_none(watched, outcome)
         polls = await self._call(lambda: self._store.sources.polls(name))
-        reader = DocumentReader(self._store, self._call, watched, now=self._now)
+        reader = DocumentReader(self._store, self._call, self._parse, watched, now=self._now)
         try:
             reading = await reader.read(outcome, polls, walk_open=state.walk_open)
         except StoreError:
@@ -158,10 +162,16 @@ class _Run:
         if outcome.kind is OutcomeKind.NOT_MODIFIED:
             page = next((poll for poll in reversed(polls) if poll.papers is not None), None)
             state = respect_ttl(state, page.ttl_s if page else None, now=self._now)
+            await self._call(lambda: self._see_again(page))
         await self._call(lambda: self._keep(name, state, Poll(self._now, outcome.kind, why=outcome.why)))
         failed = outcome.kind is not OutcomeKind.NOT_MODIFIED
         self._tell(Collected(name, outcome.url, FetchError(outcome.why) if failed else None))
         return state, self._settle(watched, outcome, outcome.why if failed else None)
+
+    def _see_again(self, page: Poll | None) -> None:
+        """Note that a listing still is what it was, where the server says so."""
+        if page is not None and page.raw is not None and self._store.history.find_topic(page.topic or "") is not None:
+            see_again(self._store, page.topic or "", page.raw, self._now)
 
     def _settle(self, watched: Watched, outcome: FetchOutcome, problem: str | None) -> bool:
         """Have a document put away and return whether that worked; if not, it comes again, which changes nothing."""
@@ -217,3 +227,6 @@ class _Run:
 
     async def _call(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    async def _parse(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._parsing, work)

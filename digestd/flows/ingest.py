@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 from digestd.diff import DiffRules, diff_page
 from digestd.errors import ParseError
 from digestd.faults import crash_point
-from digestd.flows.sieve import Sieve
+from digestd.flows.sieve import ReadWholeError, Sieve
 from digestd.model.snapshot import Document, Kind, Order, Page, SeenTitle, SnapshotDiff, SnapshotMeta, SnapshotRecord
 from digestd.model.topic import Topic, Vocabulary
-from digestd.page_hash import page_hash
+from digestd.page_hash import batch_hash, page_hash
 from digestd.parse import parse_document
 from digestd.parse.labels import cut_labels
 from digestd.parse.links import normalise_url
@@ -60,31 +60,104 @@ def ingest_document(
     if same is not None:
         see_again(store, same.slug, raw_digest, document.fetched_at or options.now)
         return _unchanged(store.history, same, raw_digest)
-    sieve = open_sieve(store, document, options)
-    rest = sieve.rest_of(document) if sieve is not None else None
-    if sieve is not None and rest is not None:
+    intake = Intake(store, document, options, parse)
+    while True:
+        intake.look_up()
+        page = intake.read()
         try:
-            page = sieve.joined(read_page(store.history, rest, options, parse))
-            return record_page(store, page, document, options, raw_digest, sieve)
-        except ParseError:
-            sieve.read_whole()
-    page = read_page(store.history, document, options, parse)
-    return record_page(store, page, document, options, raw_digest, sieve)
+            return intake.record(page, raw_digest)
+        except ReadWholeError:
+            intake.read_whole()
 
 
-def open_sieve(store: Store, document: Document, options: IngestOptions) -> Sieve | None:
-    """Return the sieve of a feed that comes from an address, so that it will come again; None for other documents."""
-    address = options.address or document.origin
-    if address is None or options.order not in (None, Order.FEED):
-        return None
-    place = json.dumps([address, document.origin, options.topic, options.source, document.media_type])
-    return Sieve.of(document, place, store, options.rules)
+class Intake:
+    """One document on its way into the history: looked up, read, recorded.
+
+    The steps are apart because reading may take long and needs no history: it can be done elsewhere.
+
+    Args:
+        store: the history; not used by :meth:`read`.
+        document: as it came.
+        options: of the run.
+        parse: makes a page of it.
+        reading: what else decides how bytes are read (format, rules); another text reads the same feed anew.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        document: Document,
+        options: IngestOptions,
+        parse: Parse = parse_document,
+        reading: str = "",
+    ) -> None:
+        self._store = store
+        self._document = document
+        self._options = options
+        self._parse = parse
+        self._reading = reading
+        self._whole = False
+        self._sieve: Sieve | None = None
+        self._vocabulary = Vocabulary()
+
+    def look_up(self) -> None:
+        """Find what of the document need not be read, and which labels are known."""
+        self._vocabulary = merged_vocabulary(self._options.vocabulary, self._store.history.vocabulary())
+        if self._sieve is None:
+            self._sieve = self._open_sieve()
+        if self._whole and self._sieve is not None:
+            self._sieve.read_whole()
+
+    def read(self) -> Page:
+        """Return the page, of a feed that was read before without what it showed then.
+
+        Raises:
+            ParseError: it cannot be read.
+        """
+        rest = self._sieve.rest_of(self._document) if self._sieve is not None else None
+        if self._sieve is not None and rest is not None:
+            try:
+                return self._sieve.joined(self._read(rest))
+            except ParseError:
+                self._sieve.read_whole()
+        return self._read(self._document)
+
+    def record(self, page: Page, raw_digest: str) -> SnapshotRecord:
+        """Record what was read.
+
+        Raises:
+            ReadWholeError: the sieve let through too little: look up and read once more; the history is as it was.
+        """
+        return record_page(self._store, page, self._document, self._options, raw_digest, self._sieve)
+
+    def read_whole(self) -> None:
+        """Leave out nothing the next time."""
+        self._whole = True
+
+    def batch(self, page: Page) -> str | None:
+        """Return a hash of which papers the whole page shows; None if it shows none."""
+        return batch_hash(page, self._sieve.unread_titles if self._sieve is not None else ())
+
+    def _read(self, document: Document) -> Page:
+        return read_page(document, self._vocabulary, self._options, self._parse)
+
+    def _open_sieve(self) -> Sieve | None:
+        """Return the sieve of a feed that comes from an address, so that it will come again; None for other documents."""
+        document, options = self._document, self._options
+        address = options.address or document.origin
+        if address is None or options.order not in (None, Order.FEED):
+            return None
+        place = [address, document.origin, options.topic, options.source, document.media_type]
+        how = [self._reading] if self._reading else []
+        return Sieve.of(document, json.dumps([*place, *how]), self._store, options.rules)
 
 
-def read_page(history: History, document: Document, options: IngestOptions, parse: Parse = parse_document) -> Page:
-    """Return the page of a document, parsed with all labels known; ParseError if it can't be read."""
+def read_page(
+    document: Document, vocabulary: Vocabulary, options: IngestOptions, parse: Parse = parse_document
+) -> Page:
+    """Return the page of a document; ParseError if it can't be read."""
     crash_point("ingest.seen")
-    page = parse(document, merged_vocabulary(options.vocabulary, history.vocabulary()))
+    page = parse(document, vocabulary)
     return replace(page, order=options.order) if options.order is not None else page
 
 
@@ -133,13 +206,22 @@ def record_page(
             sieve.check(topic.slug, source, diff)
         labels_before = len(history.vocabulary().counts)
         history.record(meta, page, diff)
-        if len(history.vocabulary().counts) > labels_before:
+        if len(history.vocabulary().counts) > labels_before or _can_be_cut(page, history, options.vocabulary):
             cut_again(history, options.vocabulary, fetched_at=fetched_at)
         if sieve is not None:
             sieve.keep(page, known, diff, topic.slug, source)
         crash_point("ingest.open")
     crash_point("ingest.done")
     return _record(history, topic, meta, page, diff)
+
+
+def _can_be_cut(page: Page, history: History, extra: Vocabulary) -> bool:
+    """Whether a tag line that could not be cut when the page was read can be by now: other pages came in between."""
+    uncut = [paper.topics_unparsed for paper in page.papers if paper.topics_unparsed]
+    if not uncut:
+        return False
+    vocabulary = merged_vocabulary(extra, history.vocabulary())
+    return any(cut_labels(run, vocabulary, own=page.topic).labels for run in uncut)
 
 
 def cut_again(history: History, extra: Vocabulary, *, fetched_at: datetime) -> None:

@@ -17,7 +17,17 @@ from hashlib import sha256
 from typing import Protocol, TypeVar
 
 from digestd.errors import AlreadyExistsError, DigestdError, NotFoundError, ParseError, StoreError, UnknownFormatError
-from digestd.flows.ingest import IngestOptions, Parse, find_page_topic, read_page, record_page, see_again
+from digestd.flows.ingest import (
+    IngestOptions,
+    Intake,
+    Parse,
+    find_page_topic,
+    merged_vocabulary,
+    read_page,
+    record_page,
+    see_again,
+)
+from digestd.flows.sieve import ReadWholeError
 from digestd.model.snapshot import Document, Order, Page, SnapshotRecord
 from digestd.model.source import FetchOutcome, OutcomeKind, Poll
 from digestd.page_hash import batch_hash
@@ -32,7 +42,7 @@ T = TypeVar("T")
 
 
 class Call(Protocol):
-    """Runs a function in the thread that the history belongs to."""
+    """Runs a function in a thread: the one that the history belongs to, or the one in which documents are parsed."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
         """Return what the function returned, or raise what it raised."""
@@ -87,13 +97,15 @@ class DocumentReader:
     Args:
         store: the history; only used inside ``call``.
         call: runs a function in the store's thread.
+        parse: runs a function in the thread for parsing, so that a long document holds up nobody else's history.
         watched: the source.
         now: UTC.
     """
 
-    def __init__(self, store: Store, call: Call, watched: Watched, *, now: datetime) -> None:
+    def __init__(self, store: Store, call: Call, parse: Call, watched: Watched, *, now: datetime) -> None:
         self._store = store
         self._call = call
+        self._parse = parse
         self._watched = watched
         self._options = replace(watched.options, now=now)
         self._now = now
@@ -163,10 +175,21 @@ class DocumentReader:
         again = await self._call(lambda: self._unchanged(document, body, polls))
         if again is not None:
             return again
-        return await self._call(lambda: self._record([self._read_page(document)], [document], body))
+        intake = Intake(self._store, document, self._options, self._watched.parse, self._watched.reading)
+        while True:
+            await self._call(intake.look_up)
+            page = await self._parse(intake.read)
+            try:
+                return await self._call(partial(self._record_page, intake, page, document, body))
+            except ReadWholeError:
+                intake.read_whole()
 
-    def _read_page(self, document: Document) -> Page:
-        return read_page(self._store.history, document, self._options, self._watched.parse)
+    async def _read_page(self, document: Document) -> Page:
+        """Return a page of a listing."""
+        vocabulary = await self._call(
+            lambda: merged_vocabulary(self._options.vocabulary, self._store.history.vocabulary())
+        )
+        return await self._parse(lambda: read_page(document, vocabulary, self._options, self._watched.parse))
 
     def _body_hash(self, document: Document) -> str:
         how = f"{self._options.topic}|{self._options.order}|{self._watched.reading}"
@@ -178,7 +201,8 @@ class DocumentReader:
         topic = self._store.history.find_topic(before.topic) if before is not None and before.topic else None
         if before is None or topic is None:
             return None
-        see_again(self._store, topic.slug, sha256(document.body).hexdigest(), document.fetched_at or self._now)
+        raw = before.raw or sha256(document.body).hexdigest()
+        see_again(self._store, topic.slug, raw, document.fetched_at or self._now)
         coverage = self._store.history.coverage(topic.slug)
         record = SnapshotRecord(
             snapshot="",
@@ -190,27 +214,38 @@ class DocumentReader:
         )
         gaps = coverage.gaps if before.gaps else ()
         poll = replace(before, at=self._now, outcome=OutcomeKind.OK, why="", gaps=gaps)
-        return Reading((Collected(self._name, document.origin or "", record),), poll)
+        return self._reading([record], document, poll)
 
-    def _record(self, pages: Sequence[Page], documents: Sequence[Document], body: str) -> Reading:
-        """Record the pages of one fetch or walk in one transaction."""
+    def _record_page(self, intake: Intake, page: Page, document: Document, body: str) -> Reading:
+        raw = sha256(document.body).hexdigest()
+        record = intake.record(page, raw)
+        poll = replace(self._poll(page, [record]), batch=intake.batch(page), body=body, raw=raw)
+        return self._reading([record], document, poll)
+
+    def _record_pages(self, pages: Sequence[Page], documents: Sequence[Document], body: str) -> Reading:
+        """Record the pages of a walk in one transaction."""
         digests = [sha256(document.body).hexdigest() for document in documents]
         raw = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
         first, document = pages[0], documents[0]
         with self._store.transaction():
             records = [record_page(self._store, page, document, self._options, raw) for page in join_pages(pages)]
-        poll = Poll(
+        poll = replace(self._poll(first, records), batch=batch_hash(first), body=body, raw=raw)
+        return self._reading(records, document, poll)
+
+    def _poll(self, page: Page, records: Sequence[SnapshotRecord]) -> Poll:
+        """Return what a page that was recorded says of its source."""
+        return Poll(
             at=self._now,
             outcome=OutcomeKind.OK,
-            papers=len(first.papers),
-            batch=batch_hash(first),
-            issued=first.observed_at.date() if first.observed_at is not None else None,
-            quiet_reason=first.quiet_reason,
-            gaps=records[-1].coverage.gaps if first.order is Order.LISTING else (),
+            papers=len(page.papers) + page.unread,
+            issued=page.observed_at.date() if page.observed_at is not None else None,
+            quiet_reason=page.quiet_reason,
+            gaps=records[-1].coverage.gaps if page.order is Order.LISTING else (),
             topic=records[0].topic,
-            body=body,
-            ttl_s=first.ttl_s,
+            ttl_s=page.ttl_s,
         )
+
+    def _reading(self, records: Sequence[SnapshotRecord], document: Document, poll: Poll) -> Reading:
         return Reading(tuple(Collected(self._name, document.origin or "", record) for record in records), poll)
 
     # -- a listing and its further pages
@@ -222,16 +257,16 @@ class DocumentReader:
         again = None if walk_open else await self._call(lambda: self._unchanged(document, body, polls))
         if again is not None:
             return again
-        first = await self._call(lambda: self._read_page(document))
+        first = await self._read_page(document)
         walk = _Walk([first], [document])
         if first.order is Order.LISTING and first.papers:
             await self._walk(walk, outcome, walk_open=walk_open)
         below = await self._call(lambda: self._has_listing(first, document))
-        reading = await self._call(lambda: self._record(walk.pages, walk.documents, body))
+        reading = await self._call(lambda: self._record_pages(walk.pages, walk.documents, body))
         if walk.broke is None:
             return reading
         log.warning('walk broke off source="%s" pages=%d why="%s"', self._name, len(walk.pages), walk.broke)
-        return replace(reading, poll=replace(reading.poll, why=walk.broke, body=None), walk_open=below)
+        return replace(reading, poll=replace(reading.poll, why=walk.broke, body=None, raw=None), walk_open=below)
 
     async def _walk(self, walk: _Walk, outcome: FetchOutcome, *, walk_open: bool) -> None:
         """Add the further pages until one reaches what is known, or one cannot be had."""
@@ -247,7 +282,7 @@ class DocumentReader:
                     return
                 document = one.document
                 try:
-                    page = await self._call(partial(self._read_page, document))
+                    page = await self._read_page(document)
                 except ParseError as error:
                     walk.broke = str(error)
                     return

@@ -18,7 +18,7 @@ from digestd.matching import intent_keys, page_names
 from digestd.model.paper import Paper
 from digestd.model.slices import KnownFeed, KnownSlice
 from digestd.model.snapshot import Document, Known, Order, Page, SnapshotDiff
-from digestd.page_hash import paper_hash
+from digestd.page_hash import paper_hash, title_name
 from digestd.parse.slices import CutFeed, cut_feed, guid_hash
 from digestd.ports import Store
 
@@ -59,6 +59,11 @@ class Sieve:
     def unread(self) -> tuple[str, ...]:
         """What the items left out say, hashed."""
         return tuple(one.content for one in self._left_out.values())
+
+    @property
+    def unread_titles(self) -> tuple[str, ...]:
+        """The names of the items left out, by title and first author."""
+        return tuple(one.title for one in self._left_out.values())
 
     def rest_of(self, document: Document) -> Document | None:
         """Return the document without the items that need not be read; None if it has to be read whole."""
@@ -124,7 +129,7 @@ class Sieve:
         records = self._feeds.records([key for key in keys if key is not None])
         fresh = [at for at in range(len(self._cut.items)) if at not in self._left_out]
         return [
-            KnownSlice(self._cut.hashes[at], key, records[key], paper_hash(paper), names)
+            KnownSlice(self._cut.hashes[at], key, records[key], paper_hash(paper), title_name(paper), names)
             for at, key, paper, names in zip(fresh, keys, page.papers, self._names(page), strict=True)
             if key is not None and key in records
         ]

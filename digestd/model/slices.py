@@ -13,6 +13,7 @@ class KnownSlice:
     paper: int  #: key of the paper that it is
     record_hash: int  #: of that paper's record, as it stood when the item was recorded
     content: str  #: what the item says, hashed: its part of the page's hash
+    title: str  #: name of the paper by its title and first author
     names: tuple[int, ...] = ()  #: hashes of everything by which another item could claim to be the same paper
 
 

@@ -132,6 +132,7 @@ class Poll:
     unknown_format: bool = False  #: a document arrived that no parser knows
     topic: str | None = None  #: slug of the topic that the page was recorded in
     body: str | None = None  #: hash of the document's bytes; the same bytes need not be read again
+    raw: str | None = None  #: hash by which the history knows what was fetched, of a walk that of all its pages
     ttl_s: int | None = None  #: how long the page asks not to be read again
 
 

@@ -10,7 +10,7 @@ _FEED_READ = """
 CREATE TABLE feed_read (
   place TEXT PRIMARY KEY,               -- address and how it is read
   head_hash INTEGER NOT NULL, rules_hash INTEGER NOT NULL, topic TEXT NOT NULL, source TEXT NOT NULL,
-  slices TEXT NOT NULL                  -- [[hash of the bytes, paper, hash of its record, content, [names]], ...]
+  slices TEXT NOT NULL                  -- [[hash of the bytes, paper, hash of its record, content, title, [names]], ...]
 );
 """
 
@@ -19,3 +19,9 @@ CREATE TABLE feed_read (
 def m009_feeds_read(db: Database) -> None:
     """The items of each feed as they were read the last time."""
     run_script(db, _FEED_READ)
+
+
+@MIGRATIONS()
+def m010_feeds_read_again(db: Database) -> None:
+    """Each item with its paper's title: what was kept without is forgotten, and the feeds are read whole once."""
+    run_script(db, "DELETE FROM feed_read;")

@@ -23,8 +23,8 @@ class SqlFeedsRead:
             return None
         row = rows[0]
         slices = tuple(
-            KnownSlice(bytes_hash, paper, record_hash, content, tuple(names))
-            for bytes_hash, paper, record_hash, content, names in json.loads(row["slices"])
+            KnownSlice(bytes_hash, paper, record_hash, content, title, tuple(names))
+            for bytes_hash, paper, record_hash, content, title, names in json.loads(row["slices"])
         )
         return KnownFeed(row["head_hash"], row["rules_hash"], row["topic"], row["source"], slices)
 
@@ -33,7 +33,9 @@ class SqlFeedsRead:
         if feed is None:
             self._engine.query("DELETE FROM feed_read WHERE place = :place", {"place": place})
             return
-        slices = [[one.bytes_hash, one.paper, one.record_hash, one.content, one.names] for one in feed.slices]
+        slices = [
+            [one.bytes_hash, one.paper, one.record_hash, one.content, one.title, one.names] for one in feed.slices
+        ]
         self._engine.query(
             """INSERT INTO feed_read (place, head_hash, rules_hash, topic, source, slices)
             VALUES (:place, :head, :rules, :topic, :source, :slices)

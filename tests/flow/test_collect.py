@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from digestd.model.source import SourceSpec
 from digestd.model.topic import Vocabulary
 from digestd.parse import parse_document
 from digestd.store import SqlStore, open_store
+from digestd.watch import SOURCES
+from digestd.watch.client import WebClient
 from digestd.watch.folder import FolderSource
 from tests.command import Answer, Desk, make_desk
 from tests.feeds import rss
@@ -210,6 +214,64 @@ def test_collect_moved_feed_is_the_same_source(desk: Desk, httpserver: HTTPServe
     desk("collect", "--now", at(0))
     moved[0] = True
     assert ["Tide Note 2"] == told(desk("collect", "--json", "--now", at(2)))
+
+
+def test_collect_batch_served_again_is_known_however_it_was_read(desk: Desk, httpserver: HTTPServer) -> None:
+    """A batch of which only the new item was read is known when it comes again after a later one."""
+    desk.configure(settings_for(url_source(httpserver)))
+    served = [""]
+    httpserver.expect_request("/feed").respond_with_handler(lambda _: Response(served[0]))
+    states = []
+    for hours, numbers in ((0, [1, 2]), (24, [3, 1, 2]), (48, [4, 3, 1]), (72, [2, 1, 3]), (96, [5, 3, 1])):
+        served[0] = rss(*map(item, numbers))
+        desk("collect", "--now", at(hours))
+        found = sources_of(desk, at(hours))["reef"]
+        states.append((found["health"], found["why"]))
+    assert ["ok", "ok", "ok", "stale", "ok"] == [state for state, _ in states]
+    assert "2026-09-30" in states[3][1]
+
+
+async def test_collect_changed_feed_is_parsed_in_its_new_items_only(
+    tmp_path: Path, httpserver: HTTPServer, bench: Bench
+) -> None:
+    """Of a feed that comes again with one new item, that item is parsed, and what a poll says is of the whole feed."""
+    read: list[int] = []
+
+    def parse(document: Document, vocabulary: Vocabulary) -> Page:
+        page = parse_document(document, vocabulary)
+        read.append(len(page.papers))
+        return page
+
+    bodies = [rss(*map(item, numbers)) for numbers in ((1, 2), (3, 1, 2), (3, 2, 1))]
+    spec = SourceSpec("reef", httpserver.url_for("/feed").replace("localhost", "127.0.0.1"), kind="http")
+    allow = (ip_network("127.0.0.1/32"),)
+    for hours, body in enumerate(bodies):
+        httpserver.clear()
+        httpserver.expect_request("/feed").respond_with_data(body, content_type="application/rss+xml")
+        async with WebClient(contact_url="https://digestd.example/", allow_networks=allow, host_gap_s=0) as client:
+            source = SOURCES["http"](spec, client)
+            options = CollectOptions(START + timedelta(hours=hours), lambda: 0.0, ignore_due=True)
+            assert 0 == await collect(bench.store, [Watched(source, IngestOptions(now=START), parse)], options)
+    assert [2, 1] == read[:2]
+    assert not any(read[2:])
+    assert [2, 3, 3] == [poll.papers for poll in bench.store.sources.polls("reef")]
+
+
+def test_collect_listing_not_modified_is_seen_again(desk: Desk, httpserver: HTTPServer) -> None:
+    """A server that says each day that nothing changed has shown its listing each day: the weeks were quiet, not unseen."""
+
+    def answer(request: Request) -> Response:
+        if request.headers.get("If-None-Match") == '"one"':
+            return Response(status=304)
+        return Response(listing([98, 97, 96], 3), mimetype="application/json", headers={"ETag": '"one"'})
+
+    httpserver.expect_request("/feed").respond_with_handler(answer)
+    desk.configure(settings_for(url_source(httpserver)))
+    for day in range(15):
+        assert 0 == desk("collect", "--now", at(24 * day)).status
+    with closing(open_store(desk.folder / "history.sqlite")) as store:
+        (stretch,) = store.history.coverage("tide-sound").stretches
+    assert START + timedelta(days=14) == stretch.seen_at
 
 
 def test_collect_quiet_and_stale_are_told_apart(desk: Desk, httpserver: HTTPServer) -> None:

@@ -56,7 +56,7 @@ def document(body: str, *, hours: int = 0, origin: str = URL) -> Document:
 
 def read_whole(store: SqlStore, one: Document, options: IngestOptions) -> SnapshotRecord:
     """Ingest without leaving anything out."""
-    page = read_page(store.history, one, options)
+    page = read_page(one, store.history.vocabulary(), options)
     return record_page(store, page, one, options, sha256(one.body).hexdigest())
 
 
