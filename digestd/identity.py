@@ -52,6 +52,7 @@ COUNTED = frozenset({"one", "two", "three", "four", "five", "first", "second", "
 #: letters that no normal form takes apart
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _NOT_WORD = re.compile(r"[^a-z0-9]+")
+_NOT_ALNUM = re.compile(r"[\W_]+")
 _GENERATION = frozenset({"jr", "sr", *ROMAN})
 _PART_BREAK = re.compile(r"[\s:/\u2010-\u2015-]+")
 _PREPRINT_VERSION = re.compile(r"[./]?v\d+$")
@@ -62,7 +63,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return _NOT_WORD.sub("", text.lower())
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()).translate(_LETTERS)
-    return "".join(char for char in plain if char.isalnum())
+    return _NOT_ALNUM.sub("", plain)
 
 
 @lru_cache(maxsize=4096)

@@ -7,6 +7,7 @@ A link is text from a stranger: only http and https pass, and nothing here raise
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
 
 from digestd.model.paper import PaperId
@@ -230,6 +231,7 @@ def doi_of(text: str) -> str | None:
     return found.lower() if found.partition("/")[2] else None
 
 
+@lru_cache(maxsize=16384)
 def ids_of_link(url: str) -> tuple[PaperId, ...]:
     """Return the ids that a link names, none twice; () if it names none.
 
