@@ -397,8 +397,8 @@ class LogSettings(_Section):
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="From which level on: debug, info, warning or error."
     )
-    format: Literal["auto", "text", "json"] = Field(
-        default="auto", description="text, json (one object a line) or auto (text, with priorities under systemd)."
+    format: Literal["auto", "text", "json", "journal"] = Field(
+        default="auto", description="text, json (one object a line), journal, or auto (the journal under systemd)."
     )
 
 

@@ -28,6 +28,7 @@ from digestd.flows.deliver import deliver
 from digestd.flows.digest import make_due
 from digestd.flows.publish import Publisher
 from digestd.flows.read_source import Collected
+from digestd.log_context import about
 from digestd.model.snapshot import SnapshotRecord
 from digestd.systemd import Notifier
 from digestd.web.app import Application
@@ -67,6 +68,7 @@ class Daemon:
         }
         self._wakers = {name: asyncio.Event() for name in self._jobs}
         self._busy: set[str] = set()
+        self._runs = 0
         self._publisher = Publisher()
         self._pages = _Pages()
         self._reloading: asyncio.Task[None] | None = None
@@ -140,12 +142,14 @@ class Daemon:
 
     async def _guarded(self, name: str, job: Job) -> None:
         """Run a job; its failure is its own."""
-        try:
-            await job()
-        except DigestdError as error:
-            log.error("%s failed: %s", name, error)
-        except Exception:
-            log.exception("%s failed by a bug", name)
+        self._runs += 1
+        with about(run=f"{name}-{self._runs}"):
+            try:
+                await job()
+            except DigestdError as error:
+                log.error("%s failed: %s", name, error)
+            except Exception:
+                log.exception("%s failed by a bug", name)
 
     async def _collect(self) -> None:
         app, news = self._app, False
@@ -288,8 +292,8 @@ class Daemon:
         except StoreError as error:
             log.error("state not told: %s", error)
             return
-        outbox = " ".join(f"{state}={count}" for state, count in counts.items() if count)
-        log.info("state busy=%s head=%s %s", ",".join(sorted(self._busy)) or "none", head, outbox)
+        outbox = ",".join(f"{state}:{count}" for state, count in counts.items() if count) or "empty"
+        log.info("state busy=%s head=%s outbox=%s", ",".join(sorted(self._busy)) or "none", head, outbox)
 
 
 class _Pages:

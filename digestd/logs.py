@@ -1,9 +1,9 @@
-"""Log lines on standard error: as text, as JSON Lines, or for the journal. Floor 5.
+"""Log lines on standard error: as text, as JSON Lines, or in the journal with fields of their own. Floor 5.
 
 Entry points: :func:`configure_logging`, called once at start; :func:`mask_address`. The other modules use the standard
-library's ``logging`` and end a message with what it is about: ``delivery sent id=17 key=3:2026-10-05 attempt=1``; JSON
-lines carry these as keys of their own. Whatever a message says, addresses are shortened, and tokens and passwords left
-out, before a line is written.
+library's ``logging`` and end a message with what it is about: ``"delivery %s id=%s key=%s"``. These become fields, cut out
+of the template and never out of what was put in, so that a stranger's title cannot forge one; :mod:`digestd.log_context`
+adds what the work at hand is about. Addresses are shortened, and tokens and passwords left out, before a line is written.
 """
 
 from __future__ import annotations
@@ -13,22 +13,37 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
-from typing import TextIO
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from digestd.errors import ConfigError
+from digestd.log_context import named
+
+if TYPE_CHECKING:
+    from structlog.typing import Processor
 
 #: an address in running text; a key before it (``to=``) is no part of it, though the ``=`` of a return path is
 _ADDRESS = re.compile(r"((?:(?<![^\s])[a-z_]+=)?)([^\s@<>\"',;:()\[\]/*])[^\s@<>\"',;:()\[\]/*]*@([\w-]+(?:\.[\w-]+)*)")
-_SECRET = re.compile(
-    r"(?i)\b(password|passwd|secret|token|authorization|api_?key)(\s*[=:]\s*)(?:(?:bearer|basic)\s+)?[^\s,&'\"]+"
-)
+_SECRET_NAME = r"(?:password|passwd|secret|token|authorization|api_?key)"  # noqa: S105 # names of secrets, none of them
+_SECRET = re.compile(rf"(?i)\b({_SECRET_NAME})(\s*[=:]\s*)(?:(?:bearer|basic)\s+)?[^\s,&'\"]+")
+_SECRET_FIELD = re.compile(rf"(?i)(?:.*_)?{_SECRET_NAME}")
 _USERINFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 #: random parts of private addresses: 22 characters of URL-safe base64 or more after a slash
 _TOKEN_PATH = re.compile(r"(?<=/)(?=[A-Za-z0-9_-]*[0-9_-])(?=[A-Za-z0-9_-]*[A-Z])[A-Za-z0-9_-]{22,}")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-_PAIR = re.compile(r"(?:^|(?<= ))([a-z][a-z0-9_]*)=(\"[^\"]*\"|\S+)")
+#: what drives a terminal, and marks that turn the direction of text
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
-#: level -> priority of syslog, by which the journal filters (sd-daemon(3))
-_PRIORITY = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
+#: a place of a template where a value is put in, with its name if it has one
+_SLOT = re.compile(
+    r"(?:(?<!\S)(?P<name>[a-z][a-z0-9_]*)=)?(?P<quote>\"?)%(?:%|[-+ #0-9.]*(?P<kind>[sdrifx]))(?P=quote)"
+)
+_FIXED = frozenset({"at", "level", "logger", "event", "exception"})
+
+_IDENTIFIER = "digestd"
+_JOURNAL = Path("/run/systemd/journal/socket")
 
 
 def mask_address(address: str) -> str:
@@ -43,61 +58,223 @@ def scrub(text: str) -> str:
     text = _SECRET.sub(r"\1\2***", text)
     text = _TOKEN_PATH.sub("***", text)
     text = _ADDRESS.sub(r"\1\2***@\3", text)
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROL.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def cut_fields(template: str, args: Sequence[Any]) -> tuple[str, dict[str, Any]]:
+    """Return the message without what is named in it, and that by its names.
+
+    Args:
+        template: of the standard library's logging: ``"delivery %s id=%s"``.
+        args: what is put in, in order.
+
+    Returns:
+        ``("delivery accepted", {"id": 17})``; whole numbers stay numbers.
+    """
+    if not args:
+        return template, {}
+    fields: dict[str, Any] = {}
+    places, left = iter(args), list[Any]()
+
+    def cut(slot: re.Match[str]) -> str:
+        if slot["kind"] is None:
+            return slot[0]
+        value = next(places)
+        if slot["name"] is None:
+            left.append(value)
+            return slot[0]
+        fields[slot["name"]] = value
+        return ""
+
+    event = re.sub(" {2,}", " ", _SLOT.sub(cut, template)).strip()
+    return event % tuple(left), fields
+
+
+# -- the chain that each line goes through (structlog's processors)
+
+Event = MutableMapping[str, Any]
+
+
+def _fields(_: Any, __: str, event: Event) -> Event:
+    """Put what a message names, and what the work is about, into fields of their own."""
+    record: logging.LogRecord = event["_record"]
+    args = event.pop("positional_args", ())
+    if isinstance(args, Mapping):
+        event["event"], found = str(record.msg) % args, dict[str, Any]()
+    else:
+        event["event"], found = cut_fields(str(record.msg), args or ())
+    for name, value in {**found, **{key: value for key, value in named().items() if key not in found}}.items():
+        event[f"{name}_" if name in _FIXED or name.startswith("_") else name] = value
+    return event
+
+
+def _time(_: Any, __: str, event: Event) -> Event:
+    instant = datetime.fromtimestamp(event["_record"].created, UTC)
+    event["at"] = instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return event
+
+
+def _scrubbed(_: Any, __: str, event: Event) -> Event:
+    """Shorten addresses and leave out secrets, in every text of a line."""
+    for name, value in event.items():
+        if name.startswith("_") or value is None or isinstance(value, bool | int | float):
+            continue
+        event[name] = "***" if _SECRET_FIELD.fullmatch(name) else scrub(str(value))
+    return event
+
+
+def _chain() -> list[Processor]:
+    """Return what every line goes through; structlog is loaded with the first one, most commands write none."""
+    import structlog
+
+    return [
+        _fields,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.format_exc_info,
+        _time,
+        _scrubbed,
+    ]
+
+
+def _as_text(_: Any, __: str, event: Event) -> str:
+    """Return a line for people: time, level, message, fields; a traceback below it."""
+    head = f"{event['at']} {event['level']:7} {_message(event)}"
+    return "\n".join([head, *event.get("exception", "").splitlines()])
+
+
+def _message(event: Event) -> str:
+    """Return message and fields on one line, so that nothing they quote can pass for a line of its own."""
+    fields = (f"{name}={_shown(value)}" for name, value in _own(event).items())
+    return " ".join([event["event"], *fields]).replace("\n", "\\n")
+
+
+def _own(event: Event) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if name not in _FIXED and not name.startswith("_")}
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if not text or re.search(r"[\s\"]", text) else text
 
 
 class _Lines(logging.Formatter):
-    """Text lines; with ``journal``, each begins with its priority and the journal adds the time."""
+    """Text or JSON lines; the chain is made when the first line comes."""
 
-    def __init__(self, *, journal: bool) -> None:
+    def __init__(self, *, as_json: bool) -> None:
         super().__init__()
-        self.journal = journal
+        self._as_json = as_json
+
+    @cached_property
+    def _chained(self) -> logging.Formatter:
+        import structlog
+
+        meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+        renderer: Processor = structlog.processors.JSONRenderer(ensure_ascii=False) if self._as_json else _as_text
+        return structlog.stdlib.ProcessorFormatter(
+            processors=[*_chain(), meta, renderer], use_get_message=False, pass_foreign_args=True
+        )
 
     def format(self, record: logging.LogRecord) -> str:
-        lines = [_message(record), *_trouble(record).splitlines()]
-        if self.journal:
-            # a line of a traceback without its own priority would be filed as plain information
-            return "\n".join(f"<{_PRIORITY.get(record.levelno, 6)}>{line}" for line in lines)
-        return "\n".join([f"{_when(record)} {record.levelname.lower():7} {lines[0]}", *lines[1:]])
+        return self._chained.format(record)
 
 
-class _JsonLines(logging.Formatter):
-    """One JSON object a line."""
+def _journal(socket: Path) -> logging.Handler:
+    """Return what writes into the journal, each field under a name of its own (``EXTRA_TOPIC=llm-agents``)."""
+    from logging_journald import Facility, JournaldLogHandler
 
-    def format(self, record: logging.LogRecord) -> str:
-        message = _message(record)
-        pairs = {key: value.strip('"') for key, value in _PAIR.findall(message)}
-        event = _PAIR.sub("", message).rstrip() or message
-        fixed = {"at": _when(record), "level": record.levelname.lower(), "logger": record.name, "event": event}
-        trouble = _trouble(record)
-        return json.dumps({**pairs, **fixed, **({"trouble": trouble} if trouble else {})}, ensure_ascii=False)
+    class Journal(JournaldLogHandler):  # type: ignore[misc]  # the library has no types
+        """Sends lines as the chain leaves them: the library alone would send messages and tracebacks as they came."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            try:
+                super().emit(self._clean(record))
+            except Exception:  # a line that cannot be made must not end the work that it tells of
+                self.handleError(record)
+
+        @cached_property
+        def _chained(self) -> list[Processor]:
+            return _chain()
+
+        def close(self) -> None:
+            self.transport.socket.close()
+            super().close()
+
+        def _clean(self, record: logging.LogRecord) -> logging.LogRecord:
+            level = record.levelname.lower()
+            event: Event = {"_record": record, "positional_args": record.args, "exc_info": record.exc_info}
+            for processor in self._chained:
+                event = processor(None, level, event)  # type: ignore[assignment] # none of them renders
+            trouble = event.get("exception")
+            values = {
+                "name": record.name,
+                "levelno": min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL),
+                "msg": "\n".join([_message(event), *([trouble] if trouble else [])]),
+                "created": record.created,
+                "relativeCreated": record.relativeCreated,
+                "module": record.module,
+                "funcName": record.funcName,
+                "lineno": record.lineno,
+                "pathname": record.pathname,
+            }
+            own = {f"{key}_" if key in _RECORD else key: value for key, value in _own(event).items()}
+            return logging.makeLogRecord({**own, **values})
+
+    return Journal(identifier=_IDENTIFIER, facility=Facility.DAEMON, use_message_id=False, socket_path=socket)
+
+
+_RECORD = frozenset(logging.makeLogRecord({}).__dict__)
 
 
 def configure_logging(
-    level: str = "info", format_name: str = "auto", *, journal_stream: str | None = None, stream: TextIO | None = None
+    level: str = "info",
+    format_name: str = "auto",
+    *,
+    journal_stream: str | None = None,
+    stream: TextIO | None = None,
+    journal: Path = _JOURNAL,
 ) -> None:
-    """Send all log lines to standard error, and nothing anywhere else.
+    """Send all log lines to standard error or the journal, and nothing anywhere else.
 
     Args:
         level: debug, info, warning or error.
-        format_name: text, json, or auto: text, in the journal's own form where standard error is the journal.
+        format_name: text, json, journal, or auto: the journal where standard error leads there, else text.
         journal_stream: what the service manager says the journal is, "device:inode" (``JOURNAL_STREAM``).
         stream: written to instead of standard error.
+        journal: where the journal listens.
+
+    Raises:
+        ConfigError: the journal is asked for, and none listens.
     """
     target = stream or sys.stderr
-    handler = logging.StreamHandler(target)
-    if format_name == "json":
-        handler.setFormatter(_JsonLines())
-    else:
-        handler.setFormatter(_Lines(journal=format_name == "auto" and _is_journal(target, journal_stream)))
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)
+        if old.name == _IDENTIFIER:
+            old.close()
+    handler = _handler(target, format_name, _is_journal(target, journal_stream), journal)
+    handler.name = _IDENTIFIER
     root.addHandler(handler)
     root.setLevel(level.upper())
     # these speak of every job, request and event; what digestd makes of them it says itself
     for noisy in ("apscheduler", "httpx2", "httpcore2", "watchfiles", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+
+
+def _handler(target: TextIO, format_name: str, is_journal: bool, journal: Path) -> logging.Handler:
+    if format_name == "journal" or (format_name == "auto" and is_journal):
+        if journal.is_socket():
+            return _journal(journal)
+        if format_name == "journal":
+            raise ConfigError(f"log.format: expected a journal at {journal}, found none")
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(_Lines(as_json=format_name == "json"))
+    return handler
 
 
 def _is_journal(stream: TextIO, journal_stream: str | None) -> bool:
@@ -109,19 +286,3 @@ def _is_journal(stream: TextIO, journal_stream: str | None) -> bool:
     except (OSError, ValueError):
         return False
     return journal_stream == f"{status.st_dev}:{status.st_ino}"
-
-
-def _message(record: logging.LogRecord) -> str:
-    """Return the message on one line, so that nothing it quotes can pass for a line of its own."""
-    return scrub(record.getMessage()).replace("\n", "\\n")
-
-
-def _trouble(record: logging.LogRecord) -> str:
-    """Return the traceback, "" if there is none."""
-    if not record.exc_info:
-        return ""
-    return scrub(logging.Formatter().formatException(record.exc_info))
-
-
-def _when(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -95,7 +95,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         help="Take this instant for now, for runs to repeat.",
     ),
     click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much is logged."),
-    click.option("--log-format", type=click.Choice(["auto", "text", "json"]), help="How log lines look."),
+    click.option("--log-format", type=click.Choice(["auto", "text", "json", "journal"]), help="How log lines look."),
 )
 
 

@@ -17,6 +17,7 @@ from digestd.coverage_words import coverage_line
 from digestd.errors import DigestdError, StoreBusyError
 from digestd.flows.digest import Kitchen, pause_end
 from digestd.flows.momenta import topic_momenta
+from digestd.log_context import about
 from digestd.model.delivery import Envelope
 from digestd.model.digest import Links, Momentum
 from digestd.model.subscription import Subscription
@@ -53,7 +54,8 @@ def make_alerts(kitchen: Kitchen, *, now: datetime) -> list[Alerted]:
     done = []
     for topic in kitchen.store.history.topics():
         try:
-            found = _look(kitchen, topic, now)
+            with about(topic=topic.slug):
+                found = _look(kitchen, topic, now)
         except StoreBusyError:
             raise  # the next one would wait as long, and in vain
         except Exception as error:
@@ -86,7 +88,7 @@ def _look(kitchen: Kitchen, topic: Topic, now: datetime) -> Alerted | None:
         turns.add_turn(turn)
         envelopes = _Writer(kitchen, topic, turn, now).envelopes(readers_of(kitchen, topic, now))
         kitchen.store.outbox.enqueue(envelopes, now=now)
-    log.info("topic turned topic=%s turn=%s trend=%s mails=%s", topic.slug, turn.number, turn.trend, len(envelopes))
+    log.info("topic turned turn=%s trend=%s mails=%s", turn.number, turn.trend, len(envelopes))
     return Alerted(turn, turn_title(topic.name, turn), len(envelopes))
 
 

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -19,6 +20,7 @@ from digestd.errors import DigestdError, FetchError, StoreError
 from digestd.faults import crash_point
 from digestd.flows.ingest import see_again
 from digestd.flows.read_source import Collected, DocumentReader, Reading, Watched
+from digestd.log_context import about
 from digestd.model.source import FetchOutcome, FetchState, OutcomeKind, Poll
 from digestd.polling import current_state, is_due, reject_document, respect_ttl
 from digestd.ports import Store
@@ -90,15 +92,15 @@ class _Run:
     async def guard(self, watched: Watched, work: Callable[[Watched], Awaitable[None]]) -> None:
         """Do one source's work; whatever goes wrong with it is logged and counted here."""
         name = watched.source.spec.name
-        try:
-            await work(watched)
-        except DigestdError as error:
-            self._tell(Collected(name, watched.source.spec.location, error))
-        except Exception as error:
-            log.exception('source failed source="%s"', name)
-            self._tell(
-                Collected(name, watched.source.spec.location, FetchError(f"{name}: {type(error).__name__}: {error}"))
-            )
+        with about(source=name):
+            try:
+                await work(watched)
+            except DigestdError as error:
+                self._tell(Collected(name, watched.source.spec.location, error))
+            except Exception as error:
+                log.exception("source failed")
+                problem = FetchError(f"{name}: {type(error).__name__}: {error}")
+                self._tell(Collected(name, watched.source.spec.location, problem))
 
     async def collect(self, watched: Watched) -> None:
         """Ask one source, if it is due, until there is nothing more to read."""
@@ -222,11 +224,11 @@ class _Run:
     def _tell(self, collected: Collected) -> None:
         if isinstance(collected.result, DigestdError):
             self.failed += 1
-            log.warning('source failed source="%s" why="%s"', collected.source, collected.result)
+            log.warning('source failed why="%s"', collected.result)
         self._options.report(collected)
 
     async def _call(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, copy_context().run, work)
 
     async def _parse(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._parsing, work)
+        return await asyncio.get_running_loop().run_in_executor(self._parsing, copy_context().run, work)

@@ -18,6 +18,7 @@ from functools import lru_cache
 from digestd.errors import RenderError
 from digestd.faults import crash_point
 from digestd.flows.commits import GroupCommit
+from digestd.log_context import about
 from digestd.model.delivery import (
     Claimed,
     Deferred,
@@ -111,7 +112,9 @@ class _Run:
         """Send one row after the other until none is due or the run is stopped."""
         while not self.stop.is_set():
             if self.queue:
-                await self._one(self.queue.popleft())
+                claimed = self.queue.popleft()
+                with about(subscription=claimed.envelope.scope):
+                    await self._one(claimed)
             elif self._is_dry:
                 return
             else:

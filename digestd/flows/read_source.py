@@ -157,7 +157,7 @@ class DocumentReader:
         except DigestdError as error:
             return self._failed(document, error)
         except Exception as error:
-            log.exception('document failed source="%s" origin="%s"', self._name, document.origin)
+            log.exception('document failed origin="%s"', document.origin)
             return self._failed(
                 document, ParseError(f"could not be read: {type(error).__name__}", origin=document.origin)
             )
@@ -265,7 +265,7 @@ class DocumentReader:
         reading = await self._call(lambda: self._record_pages(walk.pages, walk.documents, body))
         if walk.broke is None:
             return reading
-        log.warning('walk broke off source="%s" pages=%d why="%s"', self._name, len(walk.pages), walk.broke)
+        log.warning('walk broke off pages=%d why="%s"', len(walk.pages), walk.broke)
         return replace(reading, poll=replace(reading.poll, why=walk.broke, body=None, raw=None), walk_open=below)
 
     async def _walk(self, walk: _Walk, outcome: FetchOutcome, *, walk_open: bool) -> None:

@@ -205,7 +205,7 @@ class ChildParser:
                 self._end()  # what is left of its memory is in pieces
                 raise ParseError(_memory(memory_bytes), origin=document.origin)
             case ("bug", name, trace):
-                log.error('parser failed by a bug origin="%s"\n%s', document.origin, trace)
+                log.error('parser failed by a bug origin="%s" trace="%s"', document.origin, trace)
                 raise ParseError(f"could not be read: {name}", origin=document.origin)
         self._end()
         raise ParseError("could not be read: the parser gave no page", origin=document.origin)

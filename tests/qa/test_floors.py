@@ -40,6 +40,7 @@ MODULES = {
     "wiring": 5,
     "daemon": 5,
     "logs": 5,
+    "log_context": 0,
     "__main__": 5,
 }
 
@@ -60,6 +61,7 @@ CONFINED = {
     "httpx2": ("watch",),
     "imap_tools": ("watch",),
     "jinja2": ("templating", "render", "wiring"),
+    "logging_journald": ("logs",),
     "lxml": ("parse", "render"),
     "markupsafe": ("render", "templating"),
     "nh3": ("parse", "render"),
@@ -73,6 +75,7 @@ CONFINED = {
     "rich": ("cli",),
     "sqlite_utils": ("store",),
     "starlette": ("web",),
+    "structlog": ("logs",),
     "uvicorn": ("web", "daemon"),
     "watchfiles": ("watch",),
 }
