@@ -391,6 +391,36 @@ class TemplatesSettings(_Section):
     folder: FilePath | None = Field(default=None, description="Folder whose files replace templates of the same name.")
 
 
+class OperatorSettings(_Section):
+    """Who is told when something is not well; never a reader."""
+
+    to: tuple[Address, ...] = Field(default=(), description="Addresses that are told; none: it is only logged.")
+    patience_s: int = Field(
+        default=21_600,
+        ge=60,
+        le=2_592_000,
+        description="Seconds that a source may be broken or stale until they are told.",
+    )
+    heartbeat_url: SecretStr | None = Field(
+        default=None, description="Address that is asked each minute as long as all goes well (a dead-man switch)."
+    )
+
+    @field_validator("heartbeat_url")
+    @classmethod
+    def _is_web_address(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _web_address(value.get_secret_value())
+        return value
+
+
+class MetricsSettings(_Section):
+    """Figures for Prometheus, at /metrics of an address of their own."""
+
+    serve: bool = Field(default=True, description="Whether the daemon shows them.")
+    host: Text = Field(default="127.0.0.1", description="Address to listen on; keep it from strangers.")
+    port: int = Field(default=9477, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+
+
 class LogSettings(_Section):
     """What is written to standard error."""
 
@@ -417,6 +447,8 @@ class Settings(_Section):
     mail: MailSettings = MailSettings()
     bounces: BouncesSettings = BouncesSettings()
     templates: TemplatesSettings = TemplatesSettings()
+    operator: OperatorSettings = OperatorSettings()
+    metrics: MetricsSettings = MetricsSettings()
     log: LogSettings = LogSettings()
     topics: tuple[TopicSettings, ...] = ()
     sources: tuple[SourceSettings, ...] = ()

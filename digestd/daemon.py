@@ -16,11 +16,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from digestd.errors import ConfigError, DigestdError, StoreError
+from digestd.eyes import Eyes, audit_now, log_state, look_around, sign_of_life
 from digestd.flows.alerts import make_alerts
 from digestd.flows.collect import collect
 from digestd.flows.confirm import forget_stale
@@ -29,9 +30,11 @@ from digestd.flows.digest import make_due
 from digestd.flows.publish import Publisher
 from digestd.flows.read_source import Collected
 from digestd.log_context import about
+from digestd.metrics import CountedApp, Meters, metrics_app, take_stock
 from digestd.model.snapshot import SnapshotRecord
 from digestd.systemd import Notifier
 from digestd.web.app import Application
+from digestd.web.server import WebServer
 from digestd.wiring import App
 
 log = logging.getLogger(__name__)
@@ -41,8 +44,15 @@ Job = Callable[[], Awaitable[None]]
 #: seconds between two looks at what is due; a look is a few indexed queries
 TICK_S = 15
 
-#: jobs that the clock wakes once an hour; the others look at every tick whether something is due
-HOURLY = frozenset({"alerts", "tidy"})
+#: seconds between two wake-ups of jobs that need not look at every tick whether something is due
+SLOW = {"beat": 60, "look": 300, "alerts": 3600, "tidy": 3600, "audit": 3600}
+
+#: seconds between two looks at how late the loop is
+STALL_S = 1
+
+#: jobs that a start does not wake at once: what they look at is there only after the others ran
+AFTER_A_WHILE = frozenset({"audit", "look", "beat"})
+AFTER_A_WHILE_S = 60
 
 #: how long running jobs may take to end after a signal; a relay may let the last dot wait longer, and its row is uncertain then
 DRAIN_S = 45
@@ -65,13 +75,19 @@ class Daemon:
             "publish": self._publish,
             "alerts": self._alerts,
             "tidy": self._tidy,
+            "audit": self._audit,
+            "look": self._look,
+            "beat": self._beat,
         }
+        self._eyes = Eyes()
+        self._meters = Meters(lambda tally: take_stock(self._app, tally, self._eyes.findings))
         self._wakers = {name: asyncio.Event() for name in self._jobs}
         self._busy: set[str] = set()
         self._runs = 0
         self._publisher = Publisher()
-        self._pages = _Pages()
+        self._pages = CountedApp(self._meters)
         self._reloading: asyncio.Task[None] | None = None
+        self._dumping: asyncio.Task[None] | None = None  # held, or it could be collected while it works
         self._folder_watchers: list[asyncio.Task[None]] = []
         self._old: list[App] = []
 
@@ -81,11 +97,12 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
-        loop.add_signal_handler(signal.SIGUSR1, self._dump)
+        loop.add_signal_handler(signal.SIGUSR1, self._begin_dump)
         scheduler = AsyncIOScheduler(timezone=UTC)
-        for seconds, names in ((TICK_S, set(self._jobs) - HOURLY), (3600, HOURLY)):
+        for name in self._jobs:
+            seconds = SLOW.get(name, TICK_S)
             scheduler.add_job(
-                self._wake, "interval", seconds=seconds, args=sorted(names), coalesce=True, misfire_grace_time=None
+                self._wake, "interval", seconds=seconds, args=[name], coalesce=True, misfire_grace_time=None
             )
         if self._watchdog_s:
             scheduler.add_job(self._ping, "interval", seconds=self._watchdog_s / 3, misfire_grace_time=None)
@@ -94,23 +111,38 @@ class Daemon:
             tasks = {name: asyncio.create_task(self._work(name, job)) for name, job in self._jobs.items()}
             self._watch_folders()
             scheduler.start()
-            self._wake(*self._jobs)
+            self._wake(*self._jobs.keys() - AFTER_A_WHILE)
+            loop.call_later(AFTER_A_WHILE_S, self._wake, *AFTER_A_WHILE)
+            watch = asyncio.create_task(self._watch_loop())
             self._notifier.ready(f"working, {pages}")
             log.info("daemon ready, %s", pages)
             await self._stop.wait()
             self._notifier.stopping()
             scheduler.shutdown(wait=False)
+            watch.cancel()
             await self._drain(tasks)
         for app in (*self._old, self._app):
             app.close()
         log.info("daemon stopped")
 
     async def _serve(self, stack: AsyncExitStack) -> str:
-        """Start the pages, if they are wanted, and return in words where they are."""
-        if not self._app.settings.web.serve:
-            return "no pages"
-        self._pages.app = await asyncio.to_thread(self._app.web_app)
-        server = await asyncio.to_thread(lambda: self._app.web_server(application=self._pages))
+        """Start pages and figures, if they are wanted, and return in words where they are."""
+        where, wanted = [], self._app.settings.metrics
+        if self._app.settings.web.serve:
+            self._pages.app = await asyncio.to_thread(self._app.web_app)
+            pages = await asyncio.to_thread(lambda: self._app.web_server(application=self._pages))
+            where.append(f"pages at {self._begin(stack, pages)}")
+        if wanted.serve:
+            try:
+                figures = self._app.web_server(wanted.host, wanted.port, application=metrics_app(self._meters))
+            except ConfigError as error:  # papers are told without figures, too
+                log.warning("no metrics: %s", error)
+            else:
+                where.append(f"metrics at {self._begin(stack, figures)}metrics")
+        return " and ".join(where) or "no pages"
+
+    def _begin(self, stack: AsyncExitStack, server: WebServer) -> str:
+        """Have a server answer until the end, and return its address."""
         task = asyncio.create_task(server.serve())
 
         async def end() -> None:
@@ -118,7 +150,7 @@ class Daemon:
             await asyncio.wait([task], timeout=10)
 
         stack.push_async_callback(end)
-        return f"pages at {server.address}"
+        return server.address
 
     # -- jobs
 
@@ -144,12 +176,17 @@ class Daemon:
         """Run a job; its failure is its own."""
         self._runs += 1
         with about(run=f"{name}-{self._runs}"):
+            why = ""
             try:
                 await job()
             except DigestdError as error:
+                why = str(error) or type(error).__name__
                 log.error("%s failed: %s", name, error)
-            except Exception:
+            except Exception as error:
+                why = f"failed by a bug, see the log: {type(error).__name__}"
                 log.exception("%s failed by a bug", name)
+            self._eyes.went(name, self._now(), why)
+            self._meters.jobs.labels(name, "failed" if why else "done").inc()
 
     async def _collect(self) -> None:
         app, news = self._app, False
@@ -159,6 +196,7 @@ class Daemon:
         def report(found: Collected) -> None:
             nonlocal news
             log.debug("collected source=%s", found.source)
+            self._meters.count_document(found)
             news = news or (isinstance(found.result, SnapshotRecord) and not found.result.unchanged)
 
         async with app.watched() as watched:
@@ -197,9 +235,11 @@ class Daemon:
         if due_at is None or due_at > now:
             return
         async with app.sending() as channel:
-            done = await deliver(app.store, channel, app.clock, app.deliver_options)
+            done = await deliver(app.store, self._meters.metered(channel), app.clock, app.deliver_options)
         if done.relay_down:
             log.warning("mail relay: %s", done.relay_down)
+        if self._eyes.delivered(done, self._now()):
+            self._wake("look")
 
     async def _publish(self) -> None:
         """Bring the feeds up to date, those that the web server has in memory and those in the folder."""
@@ -218,7 +258,34 @@ class Daemon:
         if done.written:
             log.info("feeds published files=%s", len(done.written))
 
+    async def _audit(self) -> None:
+        """Hold the history against itself, and have the operator told of what is found."""
+        if await asyncio.to_thread(audit_now, self._app, self._eyes, now=self._now()):
+            self._wake("look")
+
+    async def _look(self) -> None:
+        """Tell the operator what is not well, and what is again."""
+        told = await asyncio.to_thread(look_around, self._app, self._eyes, now=self._now())
+        if told.mails:
+            self._wake("deliver")
+
+    async def _beat(self) -> None:
+        """Give a sign of life after a whole round of work that went well; without one, somebody else calls for help."""
+        if await asyncio.to_thread(sign_of_life, self._app, self._eyes, now=self._now()):
+            why = await self._app.beat()
+            self._meters.beats.labels("failed" if why else "sent").inc()
+            if why:
+                log.warning('heartbeat not sent why="%s"', why)
+
     # -- life
+
+    async def _watch_loop(self) -> None:
+        """Measure how late the loop is: whatever holds it holds everything."""
+        loop = asyncio.get_running_loop()
+        while True:
+            begin = loop.time()
+            await asyncio.sleep(STALL_S)
+            self._meters.stall.observe(max(0.0, loop.time() - begin - STALL_S))
 
     def _now(self) -> datetime:
         return self._app.clock.now()
@@ -286,24 +353,12 @@ class Daemon:
             fresh.close()
             raise
 
-    def _dump(self) -> None:
-        try:
-            counts, head = self._app.store.outbox.counts(), self._app.store.history.head()
-        except StoreError as error:
-            log.error("state not told: %s", error)
-            return
-        outbox = ",".join(f"{state}:{count}" for state, count in counts.items() if count) or "empty"
-        log.info("state busy=%s head=%s outbox=%s", ",".join(sorted(self._busy)) or "none", head, outbox)
+    def _begin_dump(self) -> None:
+        self._dumping = asyncio.create_task(self._guarded("dump", self._dump))
 
-
-class _Pages:
-    """The web application that answers now: a reload puts another one in its place."""
-
-    app: Application
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request."""
-        await self.app(scope, receive, send)
+    async def _dump(self) -> None:
+        """Log how everything is, and what is at work."""
+        await asyncio.to_thread(log_state, self._app, self._eyes, sorted(self._busy), now=self._now())
 
 
 def _refuse_other_history(ours: Path, found: Path) -> None:

@@ -52,6 +52,7 @@ from digestd.model.snapshot import (
 from digestd.model.source import FetchOutcome, FetchState, Poll, SourceSpec
 from digestd.model.subscription import Reader, SlotRecord, Subscription
 from digestd.model.topic import Topic, Vocabulary
+from digestd.model.trouble import KnownTrouble, Sign, Tally
 from digestd.model.turn import TrendState, Turn
 
 
@@ -413,6 +414,28 @@ class Turns(Protocol):
         """Return the newest turns, of one topic or of all, newest first, as they were then."""
 
 
+class Troubles(Protocol):
+    """What the operator is told, and what was counted. Write calls join the open transaction."""
+
+    def known(self) -> Sequence[KnownTrouble]:
+        """Return the troubles that are kept, oldest first."""
+
+    def keep(self, troubles: Sequence[KnownTrouble]) -> None:
+        """Keep these in place of what was kept."""
+
+    def signs(self) -> Mapping[str, Sign]:
+        """Return when each thing went well last, by its name."""
+
+    def put_sign(self, name: str, *, at: datetime, value: int = 0) -> None:
+        """Keep that something went well, in place of the time before."""
+
+    def mails(self, prefix: str, *, since: datetime) -> Sequence[datetime]:
+        """Return when deliveries were made whose digest key is a prefix and their instant, since an instant, oldest first."""
+
+    def tally(self, before: Tally) -> Tally:
+        """Return a tally with what was added to the history since; with an empty one, of all that there is."""
+
+
 class FeedList(Protocol):
     """Feeds that were imported from a list, in its order and folders. Write calls join the open transaction."""
 
@@ -620,6 +643,10 @@ class Store(Protocol):
     @property
     def turns(self) -> Turns:
         """When topics started to rise or to cool."""
+
+    @property
+    def troubles(self) -> Troubles:
+        """What the operator is told, and what was counted."""
 
     @property
     def feed_list(self) -> FeedList:

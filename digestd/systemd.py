@@ -10,6 +10,9 @@ import socket
 
 log = logging.getLogger(__name__)
 
+#: seconds that the service manager may take to make room for a word that must not be lost
+_WAIT_S = 2.0
+
 
 class Notifier:
     """Tells the service manager how the daemon is; without one it says nothing.
@@ -35,18 +38,21 @@ class Notifier:
 
     def alive(self) -> None:
         """Reset the watchdog."""
-        self._send("WATCHDOG=1")
+        self._send("WATCHDOG=1", wait_s=0)
 
     def status(self, text: str) -> None:
         """Say in a line what is going on."""
         self._send(f"STATUS={text}")
 
-    def _send(self, text: str) -> None:
+    def _send(self, text: str, *, wait_s: float = _WAIT_S) -> None:
         if not self._address:
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+                sender.settimeout(wait_s)  # a manager that does not read must not hold the loop
                 sender.connect(self._address)
                 sender.sendall(text.encode())
+        except BlockingIOError:
+            log.debug("service manager not told: it has not read what it was told before")
         except OSError as error:
-            log.warning("service manager not told: %s", error.strerror)
+            log.warning("service manager not told: %s", error.strerror or error)

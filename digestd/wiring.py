@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.model.keeping import Backup, Restored
     from digestd.model.snapshot import Document, Page
     from digestd.model.source import SourceSpec
-    from digestd.model.subscription import Subscription
+    from digestd.model.subscription import Reader, Subscription
     from digestd.model.topic import Topic, Vocabulary
     from digestd.ports import Channel, Clock, Mailbox, Source
     from digestd.render.outgoing import Sign
@@ -386,6 +386,25 @@ class App:
         draw = random.Random().random  # noqa: S311
         return CollectOptions(now=self.now, draw=draw, ignore_due=ignore_due, report=report)
 
+    @property
+    def operators(self) -> Sequence[Reader]:
+        """Who is told what is not well."""
+        from digestd.addresses import parse_reader
+
+        return [parse_reader(address, allow_local=True) for address in self.settings.operator.to]
+
+    async def beat(self) -> str:
+        """Send a sign of life, if one is wanted; return what went wrong, "" for nothing."""
+        from digestd.watch.beat import beat
+        from digestd.watch.client import WebClient
+
+        url, fetch = self.settings.operator.heartbeat_url, self.settings.fetch
+        if url is None:
+            return ""
+        contact = fetch.contact_url or self.settings.web.base_url or "https://digestd.invalid/"
+        async with WebClient(contact_url=contact, allow_networks=fetch.allow_networks) as client:
+            return await beat(client, url.get_secret_value())
+
     @cached_property
     def digest_options(self) -> DigestOptions:
         """How much goes into a digest."""
@@ -574,7 +593,7 @@ class App:
     def web_server(
         self, host: str | None = None, port: int | None = None, *, application: Application | None = None
     ) -> WebServer:
-        """Return the web server, listening but not yet answering.
+        """Return a web server, listening but not yet answering: of the pages, if not of another application.
 
         Raises:
             ConfigError: the address is taken, or not of this machine.

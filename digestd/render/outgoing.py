@@ -13,6 +13,7 @@ from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
+from digestd.errors import RenderError
 from digestd.model.delivery import Message
 from digestd.render.mime import MailHeaders, Skeleton, finish
 
@@ -31,8 +32,17 @@ def pack_content(skeleton: Skeleton) -> bytes:
 
 
 def unpack_content(content: bytes) -> Skeleton:
-    """Return the bodies that :func:`pack_content` packed."""
-    parts: dict[str, str] = json.loads(zlib.decompress(content))
+    """Return the bodies that :func:`pack_content` packed.
+
+    Raises:
+        RenderError: these are not such bytes.
+    """
+    try:
+        parts: dict[str, str] = json.loads(zlib.decompress(content))
+    except (zlib.error, ValueError) as error:
+        raise RenderError(
+            f"content of a mail: expected packed bodies, found other bytes: {error}", template="outbox"
+        ) from error
     return Skeleton(
         subject=parts["subject"],
         language=parts["language"],

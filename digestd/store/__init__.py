@@ -19,6 +19,7 @@ from digestd.store.slices import SqlFeedsRead
 from digestd.store.sources import SqlSources
 from digestd.store.sqlite import SQLiteEngine
 from digestd.store.subscriptions import SqlSubscriptions
+from digestd.store.troubles import SqlTroubles
 from digestd.store.turns import SqlTurns
 
 
@@ -30,6 +31,7 @@ class SqlStore:
         self._history = SqlHistory(engine)
         self._sources = SqlSources(engine)
         self._turns = SqlTurns(engine)
+        self._troubles = SqlTroubles(engine)
         self._feed_list = SqlFeedList(engine)
         self._subscriptions = SqlSubscriptions(engine)
         self._outbox = SqlOutbox(engine)
@@ -67,6 +69,11 @@ class SqlStore:
     def turns(self) -> SqlTurns:
         """When topics started to rise or to cool."""
         return self._turns
+
+    @property
+    def troubles(self) -> SqlTroubles:
+        """What the operator is told, and what was counted."""
+        return self._troubles
 
     @property
     def feed_list(self) -> SqlFeedList:

@@ -162,7 +162,7 @@ class SqlAccounts:
             JOIN outbox ON outbox.reader_id = reader.id AND suppression.scope IN ('all', outbox.scope)
             JOIN ({_DOTS}) AS dots ON dots.id = outbox.id
             WHERE dots.dot_at > suppression.at AND (suppression.lifted_at IS NULL OR dots.dot_at <= suppression.lifted_at)
-            AND NOT (outbox.kind = 'confirm' AND suppression.reason = 'unsubscribed')
+            AND NOT (outbox.kind IN ('confirm', 'trouble') AND suppression.reason = 'unsubscribed')
             ORDER BY dots.id, dots.dot_at"""  # noqa: S608 # our own text
         )
         return [LateDot(row["id"], to_instant(row["dot_at"]), to_instant(row["at"]), row["reason"]) for row in rows]

@@ -19,7 +19,15 @@ from sqlite_utils import Database
 from digestd.errors import AlreadyExistsError, SchemaVersionError, StoreBusyError, StoreError
 from digestd.model.audit import DatabaseState
 from digestd.model.pages import SearchWish
-from digestd.store import schema_alerts, schema_confirm, schema_followers, schema_pages, schema_slices, schema_sources  # noqa: F401 # importing registers their migrations
+from digestd.store import (  # noqa: F401 # importing registers their migrations
+    schema_alerts,
+    schema_confirm,
+    schema_followers,
+    schema_pages,
+    schema_slices,
+    schema_sources,
+    schema_troubles,
+)
 from digestd.store.engine import Row
 from digestd.store.schema import MIGRATIONS
 from digestd.store.writer import WriterLock

@@ -18,12 +18,12 @@ SOFT_WINDOW = timedelta(days=30)
 def blocked(*, reader: str, scope: str, kind: str) -> str:
     """Return the SQL condition that a row may not be sent, of the SQL that names its reader, scope and kind.
 
-    A confirmation that somebody asked for passes an unsubscription: without it nobody could ever come back. A bounce or
-    complaint stops it too.
+    A confirmation that somebody asked for passes an unsubscription: without it nobody could ever come back. So does word to
+    the operator, whose address may have been a reader's. A bounce or complaint stops them too.
     """
     return f"""EXISTS (SELECT 1 FROM suppression JOIN reader AS addressee ON addressee.canonical = suppression.address
       WHERE addressee.id = {reader} AND suppression.lifted_at IS NULL AND suppression.scope IN ('all', {scope})
-      AND NOT ({kind} = 'confirm' AND suppression.reason = 'unsubscribed'))"""  # noqa: S608 # columns and parameters only
+      AND NOT ({kind} IN ('confirm', 'trouble') AND suppression.reason = 'unsubscribed'))"""  # noqa: S608 # columns and parameters only
 
 
 class Suppressions:

@@ -10,10 +10,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
+from digestd.store import open_store
+from digestd.systemd import Notifier
+from tests.builders import make_envelope
 from tests.followers import page
 
 SETTINGS = """
@@ -187,3 +192,106 @@ def test_daemon_is_alone_on_its_history(running: Running) -> None:
     assert 0 == running.wait()
     assert 1 == len(running.mails())
     assert 0 == subprocess.run(running.command("audit"), capture_output=True, check=False).returncode
+
+
+# -- its eyes
+
+#: starts a daemon that looks around at once instead of after minutes
+QUICK = """
+import sys
+import digestd.daemon as daemon, digestd.eyes as eyes
+from digestd.cli import main
+daemon.AFTER_A_WHILE_S, daemon.SLOW = 1, dict.fromkeys(daemon.SLOW, 1)
+daemon.TICK_S = 1
+eyes.DISK_FLOOR = 0
+main()
+"""
+
+
+class Watching(Running):
+    """A daemon that looks around all the time, and a service that wants signs of life."""
+
+    def command(self, *words: str) -> list[str]:
+        """Return a command; the daemon itself is a quick one."""
+        found = super().command(*words)
+        return [found[0], "-c", QUICK, *found[3:]] if words == ("run",) else found
+
+
+@pytest.fixture
+def watching(tmp_path: Path, httpserver: HTTPServer) -> Iterator[Watching]:
+    """Return a daemon that is ready, with an operator, figures and a dead-man switch."""
+    httpserver.expect_request("/ping/8f3aSecret").respond_with_data("ok")
+    daemon = Watching(tmp_path / "d")
+    url = httpserver.url_for("/ping/8f3aSecret")
+    daemon.configure(
+        SETTINGS
+        + f"""
+[operator]
+to = ["ops@reef.example"]
+patience_s = 60
+heartbeat_url = "{url}"
+[fetch]
+allow_networks = ["127.0.0.0/8"]
+[metrics]
+port = 0
+"""
+    )
+    daemon.start()
+    yield daemon
+    daemon.close()
+
+
+def figure(text: str, name: str) -> float | None:
+    """Return a figure of the metrics."""
+    return next((float(line.split()[-1]) for line in text.splitlines() if line.startswith(f"{name} ")), None)
+
+
+def test_daemon_shows_figures_signs_of_life_and_its_state(watching: Watching, httpserver: HTTPServer) -> None:
+    """Figures are served at an address of their own, a whole round of work is a sign of life, USR1 logs how all is."""
+    watching.drop("one.txt", FIRST)
+    watching.wait_read("one.txt")
+    watching.drop("two.txt", SECOND)
+    wait_for("mail", watching.mails)
+    where = watching.log.partition("metrics at ")[2].split()[0]
+    wait_for("sign of life", lambda: httpserver.log)
+    text = urllib.request.urlopen(where).read().decode()
+    shown = {name: figure(text, name) for name in ("digestd_store_up", "digestd_papers_new_total")}
+    assert {"digestd_store_up": 1, "digestd_papers_new_total": 1} == shown
+    wait_for("audit", lambda: b"digestd_audit_findings 0.0" in urllib.request.urlopen(where).read())
+    watching.signal(signal.SIGUSR1)
+    wait_for("state", lambda: "state of source" in watching.log)
+    assert [] == [word for word in ("state busy=", "state of job name=collect ended=") if word not in watching.log]
+    watching.signal(signal.SIGTERM)
+    assert 0 == watching.wait()
+    assert [] == [word for word in ("8f3aSecret", "ana@reef", "ops@reef") if word in watching.log]
+
+
+def test_daemon_tells_its_operator_what_fails(watching: Watching, httpserver: HTTPServer) -> None:
+    """A delivery that nothing can send is one mail to the operator; the figures count it; readers hear nothing."""
+    watching.drop("one.txt", FIRST)
+    watching.wait_read("one.txt")
+    wait_for("sign of life", lambda: httpserver.log)
+    store = open_store(watching.folder / "history.sqlite")
+    content = store.outbox.put_content(b"no content of a mail", now=datetime(2026, 10, 5, tzinfo=UTC))
+    reader = store.subscriptions.find_reader("ana@reef.example")
+    assert reader is not None
+    assert reader.key is not None
+    store.outbox.enqueue([make_envelope(reader.key, content, kind="alert")], now=datetime(2026, 10, 5, tzinfo=UTC))
+    store.close()
+    wait_for("mail", watching.mails)
+    (mail,) = watching.mails()
+    assert ["To: ops@reef.example"] == [line for line in mail.splitlines() if line.startswith("To: ")]
+    assert "* poison: 1 delivery can never be sent" in mail
+    watching.signal(signal.SIGTERM)
+    assert 0 == watching.wait()
+    assert 1 == len(watching.mails())
+
+
+def test_service_manager_that_does_not_read_holds_nothing(tmp_path: Path) -> None:
+    """Signs of life to a manager whose queue is full are left out, and the daemon goes on."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        notifier = Notifier(str(tmp_path / "notify"))
+        for _ in range(2000):
+            notifier.alive()
+        assert b"WATCHDOG=1" == manager.recv(100)

@@ -27,6 +27,7 @@ from digestd.model.delivery import (
 )
 from digestd.model.topic import Topic
 from digestd.store import SqlStore, open_store
+from tests.builders import make_envelope
 from tests.followers import Clock, KeepingChannel, add, at, let_follow, make_kitchen, options, start
 
 MONDAY = at("2026-09-28T05:00")
@@ -365,3 +366,14 @@ async def test_store_that_fails_ends_the_run_and_the_next_one_sees_to_it(
     assert {ACCEPTED: 11, UNCERTAIN: 1} == states(store)
     assert 12 == len(channel.kept)
     assert [UNCERTAIN] == [store.outbox.delivery(key).state for key in failed]
+
+
+async def test_row_without_readable_content_is_poison_and_stops_no_other(store: SqlStore) -> None:
+    """Content that is whole by its hash and yet no mail's is a person's to look at; all other mails go out."""
+    content = store.outbox.put_content(b"no packed bodies", now=SLOT)
+    reader = store.subscriptions.find_reader(recipient(0))
+    assert reader is not None
+    assert reader.key is not None
+    store.outbox.enqueue([make_envelope(reader.key, content, kind="alert", next_at=SLOT)], now=SLOT)
+    await deliver(store, KeepingChannel(), Clock(SLOT), options())
+    assert {ACCEPTED: 12, DeliveryState.POISON: 1} == states(store)
