@@ -48,7 +48,7 @@ TICK_S = 15
 SLOW = {"beat": 60, "look": 300, "alerts": 3600, "tidy": 3600, "audit": 3600}
 
 #: seconds between two looks at how late the loop is
-STALL_S = 1
+STALL_S = 5
 
 #: jobs that a start does not wake at once: what they look at is there only after the others ran
 AFTER_A_WHILE = frozenset({"audit", "look", "beat"})

@@ -317,7 +317,8 @@ class App:
         contact = fetch.contact_url or self.settings.web.base_url or "https://digestd.invalid/"
         async with AsyncExitStack() as stack:
             clients: dict[bool, WebClient] = {}
-            for private in sorted({source.allow_private for source in chosen}):
+            # a folder needs none, and making one reads all certificates of the machine
+            for private in sorted({source.allow_private for source in chosen if source.kind != "folder"}):
                 client = WebClient(
                     contact_url=contact,
                     allow_networks=(*fetch.allow_networks, *(PRIVATE if private else ())),
@@ -326,12 +327,12 @@ class App:
                 clients[private] = await stack.enter_async_context(client)
             child = stack.enter_context(self._child()) if fetch.isolate else None
             yield [
-                self._watched(source, self._source(self._spec(source), clients[source.allow_private]), child)
+                self._watched(source, self._source(self._spec(source), clients.get(source.allow_private)), child)
                 for source in chosen
             ]
 
-    def _source(self, spec: SourceSpec, client: WebClient) -> Source:
-        """Return a source; of a folder always the same one, as long as its settings are the same."""
+    def _source(self, spec: SourceSpec, client: WebClient | None) -> Source:
+        """Return a source; of a folder always the same one, as long as its settings are the same, and without a client."""
         from digestd.watch import SOURCES
 
         if spec.kind != "folder":

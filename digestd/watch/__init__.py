@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 # The adapters are imported when a source is opened: a command that reads one file needs no HTTP client in memory.
 
 
-def _folder(spec: SourceSpec, client: WebClient) -> Source:  # noqa: ARG001  # all rows have one signature
+def _folder(spec: SourceSpec, client: WebClient | None) -> Source:  # noqa: ARG001  # all rows have one signature
     from digestd.watch.folder import FolderSource
 
     return FolderSource(spec)
 
 
-def _http(spec: SourceSpec, client: WebClient) -> Source:
+def _http(spec: SourceSpec, client: WebClient | None) -> Source:
     from digestd.watch.http import HttpSource
 
+    assert client is not None
     return HttpSource(spec, client)
 
 
 #: Kind of a source to what opens it.
-SOURCES: Mapping[str, Callable[[SourceSpec, WebClient], Source]] = {"folder": _folder, "http": _http}
+SOURCES: Mapping[str, Callable[[SourceSpec, WebClient | None], Source]] = {"folder": _folder, "http": _http}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,17 @@ def _protocol(limits: ServerLimits) -> type[H11Protocol]:
 
 
 class _Quiet(uvicorn.Server):
-    """A server that leaves signals to the daemon."""
+    """A server that leaves signals to the daemon, and sleeps while nobody asks: uvicorn wakes ten times a second."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ending = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Wake once a second, for the date of the answers, until the end."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.ending.wait(), 1)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -112,6 +122,7 @@ class WebServer:
     def stop(self) -> None:
         """Answer what is under way and end; a second call does nothing."""
         self._server.should_exit = True
+        self._server.ending.set()
 
 
 def listen(host: str, port: int) -> socket.socket:

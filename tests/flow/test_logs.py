@@ -245,3 +245,17 @@ def test_commands_that_log_nothing_load_no_logging_library() -> None:
     assert (
         "[]" == subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     )
+
+
+def test_lines_load_no_coloured_consoles() -> None:
+    """A line is written without rich, which costs a daemon memory and nobody sees; whoever wants it gets it afterwards."""
+    code = """if True:
+        import logging, sys
+        from digestd.logs import configure_logging
+        configure_logging()
+        logging.warning("one")
+        print("rich" in sys.modules)
+        import rich.console
+        print("rich" in sys.modules)"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ["False", "True"] == run.stdout.split()
