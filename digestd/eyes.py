@@ -129,7 +129,7 @@ def _disk(folder: Path) -> list[Trouble]:
 
 def audit_now(app: App, eyes: Eyes, *, now: datetime) -> int:
     """Hold the history against itself, keep how many findings there are, and return them."""
-    report = audit(app.store, now=now)
+    report = audit(app.store, now=now, shelves=app.file_shelves())
     eyes.findings = {check.code: 0 for check in report.checks}
     for check in report.checks:
         eyes.findings = {**eyes.findings, check.code: eyes.findings[check.code] + check.total}

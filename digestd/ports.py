@@ -49,7 +49,7 @@ from digestd.model.snapshot import (
     SnapshotMeta,
     StatedMomentum,
 )
-from digestd.model.source import FetchOutcome, FetchState, Poll, SourceSpec
+from digestd.model.source import FetchOutcome, FetchState, FileFate, FileMark, Poll, SourceSpec
 from digestd.model.subscription import Reader, SlotRecord, Subscription
 from digestd.model.topic import Topic, Vocabulary
 from digestd.model.trouble import KnownTrouble, Sign, Tally
@@ -393,6 +393,18 @@ class Sources(Protocol):
 
     def polls(self, name: str) -> Sequence[Poll]:
         """Return the polls kept of a source, in the order in which they were added."""
+
+    def put_file(self, name: str, mark: FileMark, fate: FileFate, *, now: datetime) -> None:
+        """Keep what became of a file, in place of what was kept of the same one; what was new once stays done."""
+
+    def fates(self, name: str, marks: Sequence[FileMark]) -> Mapping[tuple[int, int, int], FileFate]:
+        """Return what became of files, by version; those that nothing is kept of are left out."""
+
+    def fates_of_hash(self, name: str, sha256: str) -> frozenset[FileFate]:
+        """Return what became of all files with these bytes; empty if there was none."""
+
+    def files_kept(self, name: str) -> tuple[int, datetime | None]:
+        """Return of how many files it is kept what became of them, and since when; None if of none."""
 
 
 class Turns(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     import jinja2
 
     from digestd.config import Settings, SourceSettings
+    from digestd.flows.audit import Shelf as FileShelf
     from digestd.flows.collect import CollectOptions, Report
     from digestd.flows.deliver import DeliverOptions
     from digestd.flows.digest import Kitchen
@@ -340,6 +341,17 @@ class App:
         if spec not in self._folders:
             self._folders[spec] = SOURCES[spec.kind](spec, client)
         return self._folders[spec]
+
+    def file_shelves(self) -> list[FileShelf]:
+        """Return where the watched folders put their files away."""
+        from digestd.flows.audit import Shelf
+        from digestd.watch.shelf import hash_file, shelved
+
+        return [
+            Shelf(source.name, partial(shelved, source.path), hash_file, moves=self.settings.folders.done == "move")
+            for source in self.settings.sources
+            if source.kind == "folder" and source.path is not None
+        ]
 
     def folder_changes(self, folder: Path) -> AsyncIterator[None]:
         """Yield whenever a watched folder is worth a look; FetchError if it cannot be watched."""

@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 def command(shared: Shared, against: Path | None, as_json: bool) -> int:
     """Check that every sighting, digest and mail is accounted for, exactly once.
 
-    Nothing is written, and it may run at any time. Exit status 1 if anything is not as it must be.
+    Nothing is written, and it may run at any time: files in done/ and quarantine/ of the watched folders, papers, slots,
+    digests, mails. Exit status 1 if anything is not as it must be.
     """
     from digestd.flows.audit import audit
     from digestd.flows.kept_mail import count_message_ids
 
     with shared.app() as app:
         kept, unnamed = count_message_ids(against) if against is not None else (None, 0)
-        report = audit(app.store, now=app.now, kept=kept, unnamed=unnamed)
+        report = audit(app.store, now=app.now, kept=kept, unnamed=unnamed, shelves=app.file_shelves())
     if as_json:
         say_json(report_json(report))
     else:

@@ -1,8 +1,8 @@
 """Is everything accounted for, exactly once? Floor 4. Entry point: :func:`audit`.
 
-The rules are A2 to A8, A10 and A11 of the reliability promises: what was seen stands in the ledger; what stands there was
-told, or passed over with a reason; what was told has its mail; what a mail's fate is, is known or flagged. Nothing is
-written, and all that is read is one state of the history.
+The rules are A1 to A8, A10 and A11 of the reliability promises: what came was read or set aside; what was seen stands in
+the ledger; what stands there was told, or passed over with a reason; every slot was served; what was told has its mail; what
+a mail's fate is, is known or flagged. Nothing is written, and all that is read is one state of the history.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
-from digestd.errors import RenderError, StoreError
+from digestd.errors import FetchError, RenderError, StoreError
 from digestd.model.audit import AcceptedRow, AuditReport, Check, Cursor, Finding, Kept, ToldStretch
 from digestd.model.delivery import DeliveryState
+from digestd.model.source import FileFate, ShelvedFile
 from digestd.ports import Store
 from digestd.render.outgoing import build_mail, unpack_content
 
@@ -25,6 +28,9 @@ MOST = 100
 #: subscriptions and outbox rows that are looked at together
 PAGE = 200
 _ROWS = 5000
+
+#: files that are looked up together
+_FILES = 500
 
 #: mails that are built again
 SAMPLE = 200
@@ -36,7 +42,24 @@ _GRACE = timedelta(seconds=10)
 News = tuple[Sequence[int], Sequence[int]]
 
 
-def audit(store: Store, *, now: datetime, kept: Counter[str] | None = None, unnamed: int = 0) -> AuditReport:
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where a watched folder's files are put away."""
+
+    source: str  #: name
+    files: Callable[[], Iterator[ShelvedFile]]
+    hash_file: Callable[[str], str | None]
+    moves: bool = True  #: whether files that were read leave the folder
+
+
+def audit(
+    store: Store,
+    *,
+    now: datetime,
+    kept: Counter[str] | None = None,
+    unnamed: int = 0,
+    shelves: Sequence[Shelf] = (),
+) -> AuditReport:
     """Return what of a history is not as it must be.
 
     Args:
@@ -44,12 +67,16 @@ def audit(store: Store, *, now: datetime, kept: Counter[str] | None = None, unna
         now: for leases.
         kept: Message-IDs that a relay or a sink kept, with how often; None: nothing to compare with.
         unnamed: mails there that have none.
+        shelves: of the watched folders.
     """
-    accounts = store.accounts
+    accounts, notes = store.accounts, list[str]()
+    # a file's fate is recorded before the file is moved: looked at before the history, none can be there without
+    files = [_shelved(store, shelf, notes) for shelf in shelves]
     with accounts.reading():
         database = accounts.database()
         faults = tuple(Finding("A10", thing, found, expected) for thing, found, expected in database.faults)
         checks = [
+            *files,
             *accounts.checks(now=now, most=MOST),
             _told(store),
             _states(store),
@@ -60,7 +87,7 @@ def audit(store: Store, *, now: datetime, kept: Counter[str] | None = None, unna
         if kept is not None:
             checks += _reconciled(store, kept)
         oldest, doubt = accounts.oldest_ready(), accounts.doubt()
-    notes = list(database.notes)
+    notes += database.notes
     if oldest is not None and oldest < now:
         notes.append(f"the oldest delivery that is ready has been due for {_for_people(now - oldest)}")
     if doubt.opened:
@@ -85,6 +112,51 @@ def _check(code: str, what: str, looked_at: int, findings: Iterator[Finding]) ->
         if len(found) < MOST:
             found.append(finding)
     return Check(code, what, looked_at, tuple(found), total)
+
+
+# -- A1: the files of watched folders
+
+
+def _shelved(store: Store, shelf: Shelf, notes: list[str]) -> Check:
+    """Return whether each file that was put away has one record that says what became of it."""
+    total, since = store.sources.files_kept(shelf.source)
+    seen: Counter[str] = Counter()
+    what = f"each file of {shelf.source} that was put away was read, or set aside"
+    try:
+        findings = list(_unrecorded(store, shelf, since, seen))
+    except FetchError as error:
+        return Check("A1", what, seen["files"], (Finding("A1", f"source {shelf.source}", str(error), "its files"),), 1)
+    if seen["old"]:
+        notes.append(f"{seen['old']} files of {shelf.source} were put away before accounts of them were kept")
+    if seen["waiting"]:
+        notes.append(f"{seen['waiting']} files of {shelf.source} were read by now and still lie in quarantine")
+    if shelf.moves and (gone := total - seen["known"]) > 0:
+        notes.append(f"{gone} files of {shelf.source} are where they were put no more")
+    return _check("A1", what, seen["files"], iter(findings))
+
+
+def _unrecorded(store: Store, shelf: Shelf, since: datetime | None, seen: Counter[str]) -> Iterator[Finding]:
+    files = shelf.files()
+    while part := list(islice(files, _FILES)):
+        fates = store.sources.fates(shelf.source, [file.mark for file in part])
+        for file in part:
+            seen["files"] += 1
+            fate = fates.get(file.mark.version)
+            seen["known"] += fate is not None
+            if fate is None and (since is None or file.moved_at < since):
+                seen["old"] += 1
+                continue
+            found = frozenset({fate}) if fate is not None else _fates_of_bytes(store, shelf, file)
+            seen["waiting"] += file.quarantined and bool(found) and FileFate.QUARANTINED not in found
+            if not found or (not file.quarantined and found == {FileFate.QUARANTINED}):
+                words = "one that could not be read" if found else "no record"
+                yield Finding("A1", f"source {shelf.source} file {file.path}", words, "a record of what became of it")
+
+
+def _fates_of_bytes(store: Store, shelf: Shelf, file: ShelvedFile) -> frozenset[FileFate]:
+    """Return what became of files with the same bytes: one that was copied or restored is another to its file system."""
+    digest = shelf.hash_file(file.path)
+    return store.sources.fates_of_hash(shelf.source, digest) if digest is not None else frozenset()
 
 
 # -- A3: what each reader was told

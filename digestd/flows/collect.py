@@ -21,13 +21,15 @@ from digestd.faults import crash_point
 from digestd.flows.ingest import see_again
 from digestd.flows.read_source import Collected, DocumentReader, Reading, Watched
 from digestd.log_context import about
-from digestd.model.source import FetchOutcome, FetchState, OutcomeKind, Poll
+from digestd.model.snapshot import SnapshotRecord
+from digestd.model.source import FetchOutcome, FetchState, FileFate, FileMark, OutcomeKind, Poll
 from digestd.polling import current_state, is_due, reject_document, respect_ttl
 from digestd.ports import Store
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Fate = tuple[FileMark, FileFate]
 Report = Callable[[Collected], None]
 
 #: sources asked at a time; their documents, and no others, are in memory
@@ -67,6 +69,16 @@ async def retry(store: Store, watched: Sequence[Watched], options: CollectOption
         for source in watched:
             await run.guard(source, run.retry)
         return run.failed
+
+
+def _fate(outcome: FetchOutcome, reading: Reading) -> Fate | None:
+    """Return a file and what becomes of it; None where the document is none."""
+    if outcome.file is None:
+        return None
+    if reading.problem is not None:
+        return outcome.file, FileFate.QUARANTINED
+    news = any(isinstance(one.result, SnapshotRecord) and not one.result.unchanged for one in reading.results)
+    return outcome.file, FileFate.DONE if news else FileFate.DUPLICATE
 
 
 @contextmanager
@@ -149,7 +161,7 @@ class _Run:
             raise
         crash_point("collect.recorded")
         kept = self._state_after(watched, state, outcome, reading)
-        await self._call(lambda: self._keep(name, kept, reading.poll))
+        await self._call(lambda: self._keep(name, kept, reading.poll, _fate(outcome, reading)))
         crash_point("collect.kept")
         for one in reading.results:
             self._tell(one)
@@ -165,7 +177,8 @@ class _Run:
             page = next((poll for poll in reversed(polls) if poll.papers is not None), None)
             state = respect_ttl(state, page.ttl_s if page else None, now=self._now)
             await self._call(lambda: self._see_again(page))
-        await self._call(lambda: self._keep(name, state, Poll(self._now, outcome.kind, why=outcome.why)))
+        fate = (outcome.file, FileFate.QUARANTINED) if outcome.file is not None else None
+        await self._call(lambda: self._keep(name, state, Poll(self._now, outcome.kind, why=outcome.why), fate))
         failed = outcome.kind is not OutcomeKind.NOT_MODIFIED
         self._tell(Collected(name, outcome.url, FetchError(outcome.why) if failed else None))
         return state, self._settle(watched, outcome, outcome.why if failed else None)
@@ -215,11 +228,13 @@ class _Run:
             except StoreError:
                 return
 
-    def _keep(self, name: str, state: FetchState, poll: Poll | None) -> None:
+    def _keep(self, name: str, state: FetchState, poll: Poll | None, fate: Fate | None = None) -> None:
         with self._store.transaction():
             self._store.sources.put_state(name, state, now=self._now)
             if poll is not None:
                 self._store.sources.add_poll(name, poll)
+            if fate is not None:
+                self._store.sources.put_file(name, *fate, now=self._now)
 
     def _tell(self, collected: Collected) -> None:
         if isinstance(collected.result, DigestdError):

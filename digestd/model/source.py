@@ -87,6 +87,40 @@ class FetchState:
     walk_open: bool = False  #: the last walk down the listing broke off above what was known, and is to be made again
 
 
+class FileFate(StrEnum):
+    """What became of a file of a watched folder; each has exactly one."""
+
+    DONE = "done"  #: read and recorded
+    DUPLICATE = "duplicate"  #: read, and the history had it all
+    QUARANTINED = "quarantined"  #: could not be read; read again, it may get another fate
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """By which a file is known again, also after it was put away under another name."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+    name: str = ""  #: as it was found
+    sha256: str | None = None  #: of its bytes as they lie there; None: they could not be read
+
+    @property
+    def version(self) -> tuple[int, int, int]:
+        """What is the same until somebody changes the file: its name, its place and its device may be others."""
+        return self.inode, self.size, self.mtime_ns
+
+
+@dataclass(frozen=True, slots=True)
+class ShelvedFile:
+    """A file in one of the places where a watched folder's files are put away."""
+
+    quarantined: bool
+    path: str
+    mark: FileMark  #: without a hash
+    moved_at: datetime  #: since when it is there
+
+
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
     """What came of one fetch.
@@ -103,6 +137,7 @@ class FetchOutcome:
     why: str = ""  #: words for people, empty for OK and NOT_MODIFIED
     status: int | None = None  #: last HTTP status seen
     moved_to: str | None = None  #: the stored URL was rewritten to this one by this fetch
+    file: FileMark | None = None  #: of a file in a folder
 
 
 class HealthState(StrEnum):

@@ -9,8 +9,8 @@ from datetime import date, datetime
 from typing import Any
 
 from digestd.model.snapshot import Gap
-from digestd.model.source import FetchState, OutcomeKind, Poll
-from digestd.store.engine import Engine
+from digestd.model.source import FetchState, FileFate, FileMark, OutcomeKind, Poll
+from digestd.store.engine import Engine, chunks, placeholders
 from digestd.store.rows import instant, to_instant
 
 #: polls kept of each source: so many that brought a page, and so many that did not. Apart, because a week of "not modified"
@@ -56,6 +56,58 @@ class SqlSources:
         """Return the polls kept of a source, oldest first."""
         rows = self._engine.query("SELECT record FROM poll WHERE name = :name ORDER BY id", {"name": name})
         return [_to_poll(row["record"]) for row in rows]
+
+    def put_file(self, name: str, mark: FileMark, fate: FileFate, *, now: datetime) -> None:
+        """Keep what became of a file, in place of what was kept of the same one."""
+        self._engine.query(
+            """INSERT INTO watched_file (source, inode, size, mtime_ns, name, sha256, fate, at)
+            VALUES (:source, :inode, :size, :mtime_ns, :name, :sha256, :fate, :now)
+            ON CONFLICT (source, inode, size, mtime_ns) DO UPDATE SET sha256 = excluded.sha256, at = excluded.at,
+              fate = CASE WHEN excluded.fate = 'duplicate' AND watched_file.fate = 'done' THEN 'done' ELSE excluded.fate END""",
+            {
+                "source": name,
+                "inode": mark.inode,
+                "size": mark.size,
+                "mtime_ns": mark.mtime_ns,
+                "name": mark.name,
+                "sha256": mark.sha256,
+                "fate": str(fate),
+                "now": instant(now),
+            },
+        )
+
+    def fates(self, name: str, marks: Sequence[FileMark]) -> Mapping[tuple[int, int, int], FileFate]:
+        """Return what became of files, by version; those that nothing is kept of are left out."""
+        wanted = {mark.version for mark in marks}
+        found: dict[tuple[int, int, int], FileFate] = {}
+        for part in chunks(sorted({mark.inode for mark in marks})):
+            marked, args = placeholders("i", part)
+            for row in self._engine.query(
+                f"""SELECT inode, size, mtime_ns, fate FROM watched_file
+                WHERE source = :source AND inode IN {marked}""",  # noqa: S608 # only numbered parameters are put in
+                args | {"source": name},
+            ):
+                version = (row["inode"], row["size"], row["mtime_ns"])
+                if version in wanted:
+                    found[version] = FileFate(row["fate"])
+        return found
+
+    def fates_of_hash(self, name: str, sha256: str) -> frozenset[FileFate]:
+        """Return what became of all files with these bytes."""
+        rows = self._engine.query(
+            "SELECT DISTINCT fate FROM watched_file WHERE source = :source AND sha256 = :sha256",
+            {"source": name, "sha256": sha256},
+        )
+        return frozenset(FileFate(row["fate"]) for row in rows)
+
+    def files_kept(self, name: str) -> tuple[int, datetime | None]:
+        """Return of how many files it is kept what became of them, and since when."""
+        row = self._engine.query(
+            """SELECT COUNT(*) AS total, (SELECT at FROM watched_file WHERE source = :source ORDER BY id LIMIT 1) AS since
+            FROM watched_file WHERE source = :source""",
+            {"source": name},
+        )[0]
+        return row["total"], to_instant(row["since"]) if row["since"] else None
 
 
 def _text(value: FetchState | Poll) -> str:

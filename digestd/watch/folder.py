@@ -13,13 +13,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 
 from watchfiles import awatch
 
 from digestd.errors import FetchError
 from digestd.model.snapshot import Document
-from digestd.model.source import FailKind, FetchOutcome, FetchState, OutcomeKind, SourceSpec
+from digestd.model.source import FailKind, FetchOutcome, FetchState, FileMark, OutcomeKind, SourceSpec
 from digestd.polling import current_state
 from digestd.watch.decompress import SUFFIXES, DamagedError, TooBigError, sniff, unpack
 from digestd.watch.shelf import QUARANTINE, WHY_SUFFIX, FoundFile, make_folder, mark_done, printable, quarantine
@@ -98,20 +99,58 @@ def scan(
 def read(file: FoundFile, *, max_bytes: int, now: datetime) -> Document:
     """Return the file as a document, unpacked if it is gzip or zstd.
 
+    Args, and what is raised, are those of :func:`read_bytes` and :func:`unpacked`.
+    """
+    return unpacked(file, read_bytes(file, max_bytes=max_bytes), max_bytes=max_bytes, now=now)
+
+
+def read_bytes(file: FoundFile, *, max_bytes: int) -> bytes:
+    """Return the bytes of exactly the file that was found.
+
     Args:
         file: as a scan found it.
-        max_bytes: cap on the file, and on what it unpacks to.
-        now: UTC.
+        max_bytes: cap on the file.
 
     Raises:
         NotReadyError: it changed or vanished since; try again at the next scan.
-        TooBigError: it is larger than the cap, packed or not.
-        DamagedError: it is packed and damaged, or named as packed and is not.
-        FetchError: it is no regular file, is empty, or may not be read.
+        TooBigError: it is larger than the cap.
+        FetchError: it is no regular file, or may not be read.
     """
     if file.problem:
         raise FetchError(f"{file.name} is not read: it is {file.problem}")
-    body = _read_bytes(file, max_bytes)
+    # NOFOLLOW: a link put in its place is not followed; NONBLOCK: a pipe put in its place does not hang us
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(file.path, flags)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
+            raise NotReadyError(f"{file.name} is not there any more") from error
+        raise FetchError(f"{file.name} cannot be read: {error.strerror}") from error
+    with os.fdopen(handle, "rb") as stream:
+        if not _is_same(file, os.fstat(handle)):
+            raise NotReadyError(f"{file.name} changed since it was found")
+        if file.size > max_bytes:
+            raise TooBigError(f"{file.name} has {file.size:,} bytes, more than {max_bytes:,}")
+        body = stream.read(max_bytes + 1)
+        if not _is_same(file, os.fstat(handle)) or len(body) != file.size:
+            raise NotReadyError(f"{file.name} changed while it was read")
+    return body
+
+
+def unpacked(file: FoundFile, body: bytes, *, max_bytes: int, now: datetime) -> Document:
+    """Return a file's bytes as a document, unpacked if they are gzip or zstd.
+
+    Args:
+        file: as a scan found it.
+        body: its bytes.
+        max_bytes: cap on what they unpack to.
+        now: UTC.
+
+    Raises:
+        TooBigError: it is larger than the cap.
+        DamagedError: it is packed and damaged, or named as packed and is not.
+        FetchError: it is empty.
+    """
     name = file.name
     suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), None)
     packed = sniff(body)
@@ -243,13 +282,16 @@ class FolderSource:
             self._kept.add(file.version)
 
     def _outcome(self, file: FoundFile, origin: str, state: FetchState, now: datetime) -> FetchOutcome:
+        mark = FileMark(file.inode[1], file.size, file.mtime_ns, file.name)
         try:
-            document = read(file, max_bytes=self.spec.max_bytes, now=now)
+            body = read_bytes(file, max_bytes=self.spec.max_bytes)
+            mark = replace(mark, sha256=sha256(body).hexdigest())
+            document = unpacked(file, body, max_bytes=self.spec.max_bytes, now=now)
         except NotReadyError:
             raise
         except FetchError as error:
-            return FetchOutcome(OutcomeKind.FAILED, state, origin, fail=FailKind.FILE, why=str(error))
-        return FetchOutcome(OutcomeKind.OK, state, origin, document=document)
+            return FetchOutcome(OutcomeKind.FAILED, state, origin, fail=FailKind.FILE, why=str(error), file=mark)
+        return FetchOutcome(OutcomeKind.OK, state, origin, document=document, file=mark)
 
 
 async def _changes(folder: Path, *, tick_s: float, force_polling: bool | None) -> AsyncGenerator[bool, None]:
@@ -337,27 +379,6 @@ def _problem(mode: int) -> str | None:
 
 def _is_unfinished(name: str) -> bool:
     return name.lower().endswith(_UNFINISHED)
-
-
-def _read_bytes(file: FoundFile, max_bytes: int) -> bytes:
-    """Return the bytes of exactly the file that was found."""
-    # NOFOLLOW: a link put in its place is not followed; NONBLOCK: a pipe put in its place does not hang us
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        handle = os.open(file.path, flags)
-    except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
-            raise NotReadyError(f"{file.name} is not there any more") from error
-        raise FetchError(f"{file.name} cannot be read: {error.strerror}") from error
-    with os.fdopen(handle, "rb") as stream:
-        if not _is_same(file, os.fstat(handle)):
-            raise NotReadyError(f"{file.name} changed since it was found")
-        if file.size > max_bytes:
-            raise TooBigError(f"{file.name} has {file.size:,} bytes, more than {max_bytes:,}")
-        body = stream.read(max_bytes + 1)
-        if not _is_same(file, os.fstat(handle)) or len(body) != file.size:
-            raise NotReadyError(f"{file.name} changed while it was read")
-    return body
 
 
 def _is_same(file: FoundFile, status: os.stat_result) -> bool:

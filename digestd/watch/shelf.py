@@ -9,13 +9,17 @@ again changes nothing in the history.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from digestd.errors import FetchError
+from digestd.model.source import FileMark, ShelvedFile
 
 DONE = "done"
 QUARANTINE = "quarantine"
@@ -81,6 +85,46 @@ def quarantine(file: FoundFile, why: str, *, now: datetime) -> Path:
     place = _reserve(goal, os.fsencode(file.path.name))
     _add_reason(_reason_path(place), why, now)
     return _rename(file.path, place)
+
+
+def shelved(folder: Path) -> Iterator[ShelvedFile]:
+    """Yield the files that lie in a watched folder's done/ and quarantine/, without their reasons.
+
+    Raises:
+        FetchError: one of these folders is there and cannot be read.
+    """
+    months = sorted(_listed(folder / DONE), key=lambda entry: entry.name)
+    places = [Path(entry.path) for entry in months if entry.is_dir(follow_symlinks=False)]
+    for place in (*places, folder / QUARANTINE):
+        for entry in _listed(place):
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # it went away between the two looks
+            if stat.S_ISDIR(status.st_mode) or entry.name.endswith(WHY_SUFFIX):
+                continue
+            mark = FileMark(status.st_ino, status.st_size, status.st_mtime_ns)
+            moved_at = datetime.fromtimestamp(status.st_ctime, UTC)
+            yield ShelvedFile(place.name == QUARANTINE, printable(Path(entry.path)), mark, moved_at)
+
+
+def hash_file(path: str) -> str | None:
+    """Return the SHA-256 of a file that was put away; None if it cannot be read."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _listed(place: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(place) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise FetchError(f"the folder {printable(place)} cannot be read: {error.strerror}") from error
 
 
 def _move(path: Path, goal: Path, *, name: str | None = None) -> Path:

@@ -48,6 +48,7 @@ FULL_POLL = Poll(
     unknown_format=True,
     topic="reef-sound",
     body="5a" * 32,
+    raw="7b" * 32,
     ttl_s=3600,
 )
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from digestd.errors import StoreBusyError
+from digestd.flows.audit import Shelf, audit
 from digestd.flows.collect import CollectOptions, collect, retry
 from digestd.flows.ingest import IngestOptions, Parse
 from digestd.flows.read_source import Collected, Watched
@@ -27,6 +29,7 @@ from digestd.store import SqlStore, open_store
 from digestd.watch import SOURCES
 from digestd.watch.client import WebClient
 from digestd.watch.folder import FolderSource
+from digestd.watch.shelf import hash_file, shelved
 from tests.command import Answer, Desk, make_desk
 from tests.feeds import rss
 
@@ -623,6 +626,14 @@ class Bench:
         """Return the options of a run."""
         return CollectOptions(now=START, draw=lambda: 0.0, report=self.found.append)
 
+    def shelf(self) -> Shelf:
+        """Return where its files are put away."""
+        return Shelf("inbox", partial(shelved, self.folder), hash_file)
+
+    def files(self) -> list[str]:
+        """Return the files that were put away."""
+        return [file.path for file in shelved(self.folder)]
+
     def put(self, name: str, body: str) -> None:
         """Put a file of a minute ago into the folder."""
         path = self.folder / name
@@ -712,6 +723,8 @@ async def test_collect_stopped_anywhere_tells_once(bench: Bench, monkeypatch: py
             await collect(bench.store, [bench.watched(parse_document)], bench.options())
     assert 0 == await collect(bench.store, [bench.watched(parse_document)], bench.options())
     assert ["done/2026-09/1.json", "done/2026-09/2.json"] == names(bench.folder)
+    kept = [bench.store.sources.files_kept("inbox")[0], len(bench.files())]
+    assert ([2, 2], True) == (kept, audit(bench.store, now=START, shelves=[bench.shelf()]).clean)
     rows = bench.store.history.sightings("tide-sound", 0, bench.store.history.head())
     assert ["Tide Note 82", "Tide Note 84", "Tide Note 83"] == [row.known.paper.title for row in rows]
 
