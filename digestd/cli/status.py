@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from digestd.cli.common import Shared, instant_text, json_option, say, say_json, shared_options
+from digestd.cli.common import Shared, instant_text, json_option, printable, say, say_json, shared_options
 
 if TYPE_CHECKING:
+    from digestd.flows.overview import Overview, SourceView
     from digestd.model.snapshot import Gap
-    from digestd.model.source import Poll, SourceSpec
     from digestd.model.topic import Topic
     from digestd.ports import History
-    from digestd.wiring import App
 
 #: states that are worth a person's look
 _TROUBLE = frozenset({"stale", "gap", "not_a_topic_page", "broken"})
+
+#: columns of a line, and of a name in the table of sources
+_WIDTH, _NAME = 80, 26
 
 
 @click.command("status")
@@ -31,12 +32,15 @@ def command(shared: Shared, as_json: bool) -> int:
     A source is ok, quiet (nothing in it, and why), stale (an earlier batch is served again), gap (dates that no page showed),
     not_a_topic_page, or broken (since when, why, next try).
     """
+    from digestd.flows.overview import look
+
     with shared.app() as app:
+        overview = look(app.store, app.source_specs, now=app.now)
         found = {
             "now": instant_text(app.now),
-            "sources": [source_status(app, spec) for spec in app.source_specs],
+            "sources": [source_status(one) for one in overview.sources],
             "topics": [topic_status(app.store.history, topic, app.now) for topic in app.store.history.topics()],
-            **mail_status(app),
+            **work_status(overview),
             "versions": versions(),
         }
     if as_json:
@@ -46,44 +50,44 @@ def command(shared: Shared, as_json: bool) -> int:
     return 0
 
 
-def source_status(app: App, spec: SourceSpec) -> dict[str, Any]:
+def source_status(view: SourceView) -> dict[str, Any]:
     """Return what ``digestd status --json`` says of a source; all keys are always there."""
-    from digestd.health import health
-    from digestd.polling import current_state, is_due
-
-    state = current_state(spec, app.store.sources.state(spec.name))
-    polls = [_today(app.store.history, poll) for poll in app.store.sources.polls(spec.name)]
-    found = health(polls, next_try_at=state.next_try_at, daily=spec.daily)
-    slugs = dict.fromkeys(poll.topic for poll in reversed(polls) if poll.topic is not None)
+    spec, state, health = view.spec, view.fetched, view.health
     return {
         "source": spec.name,
         "kind": "folder" if spec.kind == "folder" else "url",
         "location": spec.location,
         "now_at": state.url,
-        "topics": list(slugs),
-        "health": str(found.state),
-        "since": instant_text(found.since),
-        "why": found.why,
-        "gaps": [_gap(gap) for gap in found.gaps],
+        "topics": list(view.topics),
+        "health": str(health.state),
+        "since": instant_text(health.since),
+        "why": health.why,
+        "gaps": [_gap(gap) for gap in health.gaps],
         "last_good_at": instant_text(state.last_ok_at),
         "last_try_at": instant_text(state.last_try_at),
         "next_try_at": instant_text(state.next_try_at),
-        "due": is_due(state, app.now),
+        "due": view.is_due,
         "failures": state.fail_count,
     }
 
 
-def mail_status(app: App) -> dict[str, Any]:
-    """Return what waits in the outbox, when the relay took its newest mail, and when the next digest is due."""
-    from digestd.model.delivery import DeliveryState
+def work_status(overview: Overview) -> dict[str, Any]:
+    """Return what waits in the outbox, what was done last and comes next, and what is not well; all keys are there."""
+    from digestd.flows.overview import AUDITED, WORKED
 
-    outbox = app.store.outbox
-    newest = outbox.deliveries(state=DeliveryState.ACCEPTED, limit=1)
+    worked, audited = overview.signs.get(WORKED), overview.signs.get(AUDITED)
     return {
-        "outbox": {str(state): count for state, count in outbox.counts().items()},
-        "next_send_at": instant_text(outbox.next_at()),
-        "last_accepted_at": instant_text(newest[0].settled_at) if newest else None,
-        "next_due_at": instant_text(app.store.subscriptions.next_due_at()),
+        "outbox": {str(state): count for state, count in overview.outbox.items()},
+        "next_send_at": instant_text(overview.next_send_at),
+        "last_accepted_at": instant_text(overview.last_accepted_at),
+        "next_due_at": instant_text(overview.next_due_at),
+        "last_good_run_at": instant_text(worked.at) if worked else None,
+        "last_audit_at": instant_text(audited.at) if audited else None,
+        "audit_findings": audited.value if audited else None,
+        "troubles": [
+            {"name": one.trouble.name, "why": one.trouble.why, "since": instant_text(one.since)}
+            for one in overview.troubles
+        ],
     }
 
 
@@ -95,13 +99,6 @@ def versions() -> dict[str, str]:
     from digestd import __version__
 
     return {"digestd": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-
-
-def _today(history: History, poll: Poll) -> Poll:
-    """Return a poll with those of its gaps that no other page has closed since."""
-    if not poll.gaps or poll.topic is None:
-        return poll
-    return replace(poll, gaps=history.coverage(poll.topic).gaps)
 
 
 def topic_status(history: History, topic: Topic, now: datetime) -> dict[str, Any]:
@@ -129,31 +126,62 @@ def _gap(gap: Gap) -> dict[str, str]:
 
 
 def _print(found: Mapping[str, Any]) -> None:
-    """Print the tables for a person."""
-    if not found["sources"]:
+    """Print the tables for a person: 80 columns, times in UTC."""
+    for trouble in found["troubles"]:
+        _fold(f"! {trouble['name']} since {_minute(trouble['since'])}: {trouble['why']}")
+    if found["sources"]:
+        say(_row(" ", "source", "health", "last good", "next look (UTC)"))
+    else:
         click.echo("no sources in the settings; a [[sources]] section names a folder or an address", err=True)
     for source in found["sources"]:
-        mark = "!" if source["health"] in _TROUBLE else " "
-        since = f" since {_minute(source['since'])}" if source["since"] else ""
-        say(f"{mark} {source['source']}: {source['health'].replace('_', ' ')}{since}")
-        if source["why"]:
-            say(f"    {source['why']}")
-        times = [f"last good {_minute(source['last_good_at'])}" if source["last_good_at"] else "never read"]
-        if source["next_try_at"]:
-            times.append("due now" if source["due"] else f"next look {_minute(source['next_try_at'])}")
-        say(f"    {', '.join(times)}")
+        _print_source(source)
     for topic in found["topics"]:
-        say(f"  {topic['topic']}: {topic['coverage'] or 'nothing known yet'}")
+        _fold(f"  {topic['topic']}: {topic['coverage'] or 'nothing known yet'}")
         if topic["disagreement"]:
-            say(f"    {topic['disagreement']}")
+            _fold(f"    {topic['disagreement']}")
     waits = ", ".join(f"{count} {state}" for state, count in found["outbox"].items() if count)
     say(f"outbox: {waits or 'empty'}")
-    for words, key in (("last mail taken", "last_accepted_at"), ("next digest due", "next_due_at")):
+    audited = f", {found['audit_findings']:,} findings" if found["audit_findings"] is not None else ""
+    for words, key, more in (
+        ("last mail taken", "last_accepted_at", ""),
+        ("next digest due", "next_due_at", ""),
+        ("last good run", "last_good_run_at", ""),
+        ("last audit", "last_audit_at", audited),
+    ):
         if found[key]:
-            say(f"    {words} {_minute(found[key])}")
+            say(f"    {words} {_minute(found[key])} UTC{more}")
     say(", ".join(f"{name} {version}" for name, version in found["versions"].items()))
 
 
+def _print_source(source: Mapping[str, Any]) -> None:
+    """Print a source's row, and below it what there is no room for in it."""
+    name = source["source"]
+    good = _minute(source["last_good_at"]) if source["last_good_at"] else "never"
+    due = "now" if source["due"] else _minute(source["next_try_at"]) if source["next_try_at"] else "never"
+    health = source["health"].replace("_", " ")
+    if len(printable(name)) > _NAME:
+        _fold(f"  {name}")
+        name = ""
+    say(_row("!" if source["health"] in _TROUBLE else " ", name, health, good, due))
+    if source["why"]:
+        since = f"since {_minute(source['since'])}: " if source["since"] else ""
+        _fold(f"    {since}{source['why']}")
+
+
+def _row(mark: str, name: str, health: str, good: str, due: str) -> str:
+    return f"{mark} {name:{_NAME}} {health:16} {good:16} {due}".rstrip()
+
+
+def _fold(line: str) -> None:
+    """Print a line in as many lines as it takes, the later ones further in; an address stays whole, to be copied."""
+    import textwrap
+
+    indent = " " * (len(line) - len(line.lstrip(" !")) + 2)
+    text = printable(line)
+    for part in textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False):
+        say(part)
+
+
 def _minute(text: str) -> str:
-    """Return an instant for people: 2026-09-30 06:00 UTC."""
-    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
+    """Return an instant for people, UTC: 2026-09-30 06:00."""
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}"

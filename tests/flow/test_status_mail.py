@@ -10,6 +10,7 @@ import pytest
 
 from digestd.flows.deliver import deliver
 from digestd.flows.digest import make_due
+from digestd.model.trouble import KnownTrouble, Trouble
 from digestd.store import open_store
 from tests.command import Desk, make_desk
 from tests.followers import Clock, KeepingChannel, add, at, let_follow, make_kitchen, options, start
@@ -54,3 +55,22 @@ def test_status_of_mail_in_an_empty_history(desk: Desk) -> None:
     assert {None} == {found[key] for key in ("next_send_at", "last_accepted_at", "next_due_at")}
     assert {"digestd", "python", "sqlite"} == found["versions"].keys()
     assert "outbox: empty" in desk("status").out.splitlines()
+
+
+def test_status_of_the_daemon(desk: Desk) -> None:
+    """What the daemon noted last is told: the last good round of work, the audit, and what is not well, in 80 columns."""
+    store = open_store(desk.folder / "history.sqlite")
+    store.troubles.put_sign("worked", at=NOW)
+    store.troubles.put_sign("audited", at=NOW, value=2)
+    words = "broken: " + "the server answered 500 to a request " * 4
+    store.troubles.keep([KnownTrouble(Trouble("source Reefs", words.strip()), NOW, SLOT)])
+    store.close()
+    found = desk("status", "--json").one
+    told = [found[key] for key in ("last_good_run_at", "last_audit_at", "audit_findings")]
+    assert ["2026-09-28T05:00:00Z", "2026-09-28T05:00:00Z", 2] == told
+    trouble = {"name": "source Reefs", "why": words.strip(), "since": "2026-09-28T05:00:00Z"}
+    assert [trouble] == found["troubles"]
+    lines = desk("status").out.splitlines()
+    assert lines[0].startswith("! source Reefs since 2026-09-28 05:00: broken: the server answered 500")
+    assert {"    last good run 2026-09-28 05:00 UTC", "    last audit 2026-09-28 05:00 UTC, 2 findings"} <= set(lines)
+    assert max(map(len, lines)) <= 80
