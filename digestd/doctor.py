@@ -1,22 +1,28 @@
 """What would keep digestd from its work, each with the mend. Floor 5. Entry point: :func:`examine`.
 
-Nothing is sent. The only machine that is asked is the mail relay of the settings.
+Nothing is sent. Asked are the mail relay of the settings, the DNS for the sender's records, and our own public address.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import shutil
 import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
+from email.policy import SMTP
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from digestd.config import find_config
-from digestd.errors import DigestdError
+from digestd.errors import DigestdError, StoreError
+from digestd.mail_dns import Offline, is_reserved, judge_domain
 from digestd.wiring import App
 
 #: bytes that a disk must have left
@@ -26,6 +32,12 @@ _LEAST_FREE = 500_000_000
 _LEAST_SYNCS = 50
 _SYNCS = 20
 
+#: no clock that is right shows a day before this
+_RELEASED = datetime(2026, 11, 1, tzinfo=UTC)
+#: how far the history may be ahead: another machine's clock, or one that was just set
+_CLOCK_SLACK = timedelta(minutes=5)
+_TIMESYNC = Path("/run/systemd/timesync")
+
 
 @dataclass(frozen=True, slots=True)
 class Examined:
@@ -34,6 +46,7 @@ class Examined:
     what: str
     problem: str = ""  #: "" if it is well
     mend: str = ""
+    note: str = ""  #: worth knowing, no fault: what could not be asked, what digestd works around
 
 
 def examine(app: App, config: Path | None) -> list[Examined]:
@@ -48,6 +61,10 @@ def examine(app: App, config: Path | None) -> list[Examined]:
         "disk": (lambda: _disk(app.store_path.parent), "choose a folder that can be written for store.path"),
         "permissions": (lambda: _permissions(app, find_config(config)), ""),
         "mail": (lambda: _mail(app), "look at [mail] in the settings"),
+        "dns": (lambda: _dns(app), ""),
+        "pages": (lambda: _pages(app), "look at [web] in the settings"),
+        "clock": (lambda: _clock(app), ""),
+        "versions": (_versions, ""),
         "templates": (lambda: _templates(app), "mend the file in templates.folder, or take it away"),
         "settings": (lambda: _settings(app), ""),
     }
@@ -64,10 +81,15 @@ def examine(app: App, config: Path | None) -> list[Examined]:
 def _database(app: App) -> Iterator[Examined]:
     if not app.store_path.exists():
         return  # it is made by the first command that writes
-    for what, found, expected in app.store.accounts.database().faults:
+    database = app.store.accounts.database()
+    for what, found, expected in database.faults:
         yield Examined(
             "history", f"{what}: expected {expected}, found {found}", "'digestd restore FILE' puts a backup in"
         )
+    if not database.faults:
+        yield Examined("history")
+    for note in database.notes:
+        yield Examined("versions", note=f"{note}; digestd does, and a newer SQLite needs it no more")
 
 
 def _disk(folder: Path) -> Iterator[Examined]:
@@ -115,6 +137,93 @@ def _mail(app: App) -> Iterator[Examined]:
         yield Examined("mail", f"{mail.folder}: cannot be written", "choose another mail.folder")
     if "." not in mail.from_address.rpartition("@")[2] and mail.channel == "smtp":
         yield Examined("mail", f"sender {mail.from_address} is no public address", "set mail.from_address")
+
+
+def _dns(app: App) -> Iterator[Examined]:
+    """Yield what the DNS must say for mail to arrive and does not."""
+    mail = app.settings.mail
+    domain = mail.from_address.rpartition("@")[2]
+    if mail.channel not in ("smtp", "lmtp", "sendmail") or "." not in domain:
+        return
+    if is_reserved(domain):
+        yield Examined("dns", note=f"{domain} is a domain for examples, of which the DNS knows nothing")
+        return
+    host = "" if mail.host in ("localhost", "127.0.0.1", "::1") or mail.channel != "smtp" else mail.host
+    selectors = [one for one in (mail.dkim_selector, mail.dkim_second_selector) if one is not None]
+    try:
+        found = judge_domain(domain, host, selectors, app.look_up)
+    except Offline as offline:
+        note = f"could not be asked for {offline}; without a network, or without the extra dkim, nothing is known of it"
+        yield Examined("dns", note=note)
+        return
+    yield from (Examined("dns", one.problem, one.mend) for one in found)
+    if not selectors:
+        note = f"{domain}: digestd does not sign; whether the relay does, and with which key, a mail to yourself shows"
+        yield Examined("dns", note=note)
+
+
+def _pages(app: App) -> Iterator[Examined]:
+    """Yield whether the links of mails lead anywhere."""
+    web = app.settings.web
+    if web.base_url is None:
+        return  # the settings are told of it
+    host = urlsplit(web.base_url).hostname or ""
+    if host != "localhost" and is_reserved(host):
+        yield Examined("pages", note=f"{web.base_url} is an address for examples")
+        return
+    url = f"{web.base_url}/healthz" if web.serve else f"{web.base_url}/"
+    problem = asyncio.run(app.try_url(url, private=True))
+    if problem:
+        mend = f"start 'digestd run', or have the server in front lead to {web.host} port {web.port}"
+        yield Examined("pages", f"{url}: {problem}", mend)
+
+
+def _clock(app: App) -> Iterator[Examined]:
+    """Yield whether the clock is behind what happened already, or is still being set."""
+    mend = "set the clock, and let systemd-timesyncd or chrony keep it"
+    if app.now < _RELEASED:
+        yield Examined("clock", f"it shows {app.now:%Y-%m-%d}, a day before this release was made", mend)
+    latest = _latest(app)
+    if latest is not None and latest > app.now + _CLOCK_SLACK:
+        problem = f"it shows {app.now:%Y-%m-%d %H:%M} UTC, and the history has seen {latest:%Y-%m-%d %H:%M}"
+        yield Examined("clock", problem, mend)
+    if _TIMESYNC.is_dir() and not (_TIMESYNC / "synchronized").exists():
+        yield Examined("clock", note="systemd-timesyncd has not set it yet")
+
+
+def _latest(app: App) -> datetime | None:
+    """Return when something happened last by the history; None if it says nothing: what is wrong with it is said elsewhere."""
+    if not app.store_path.exists():
+        return None
+    try:
+        instants = [sign.at for sign in app.store.troubles.signs().values()]
+        instants += [one.at for spec in app.source_specs for one in app.store.sources.polls(spec.name)[-1:]]
+    except StoreError:
+        return None
+    return max(instants, default=None)
+
+
+def _versions() -> Iterator[Examined]:
+    """Yield the known faults of this Python that digestd works around; those of SQLite come with the history."""
+    if breaks_headers():
+        note = (
+            f"Python {platform.python_version()} turns encoded line breaks of a header into real ones (CVE-2024-6923); "
+            "digestd writes its headers without it, a newer Python is better all the same"
+        )
+        yield Examined("versions", note=note)
+
+
+def breaks_headers() -> bool:
+    """Return whether this Python lets an encoded word add a header, found by trying.
+
+    By its number it cannot be told: distributions mended older ones.
+    """
+    mail = EmailMessage()
+    mail["Subject"] = "=?utf-8?q?a=0D=0ABcc:_e@example.org?="
+    try:
+        return b"\nBcc:" in mail.as_bytes(policy=SMTP)
+    except ValueError:  # a mended one refuses to write it
+        return False
 
 
 def _templates(app: App) -> Iterator[Examined]:

@@ -408,15 +408,26 @@ class App:
 
     async def beat(self) -> str:
         """Send a sign of life, if one is wanted; return what went wrong, "" for nothing."""
-        from digestd.watch.beat import beat
-        from digestd.watch.client import WebClient
+        url = self.settings.operator.heartbeat_url
+        return "" if url is None else await self.try_url(url.get_secret_value())
 
-        url, fetch = self.settings.operator.heartbeat_url, self.settings.fetch
-        if url is None:
-            return ""
+    async def try_url(self, url: str, *, private: bool = False) -> str:
+        """Ask for an address, in a private network only if that is allowed; return what went wrong, "" for nothing."""
+        from digestd.watch.ask import ask
+        from digestd.watch.client import WebClient
+        from digestd.watch.guard import PRIVATE
+
+        fetch = self.settings.fetch
         contact = fetch.contact_url or self.settings.web.base_url or "https://digestd.invalid/"
-        async with WebClient(contact_url=contact, allow_networks=fetch.allow_networks) as client:
-            return await beat(client, url.get_secret_value())
+        allowed = (*fetch.allow_networks, *(PRIVATE if private else ()))
+        async with WebClient(contact_url=contact, allow_networks=allowed) as client:
+            return await ask(client, url)
+
+    def look_up(self, name: str, kind: str) -> Sequence[str] | None:
+        """Return the DNS records of a name, () for none; None where nobody can be asked, for want of the extra, too."""
+        from digestd.send.dns import look_up
+
+        return look_up(name, kind)
 
     @cached_property
     def digest_options(self) -> DigestOptions:

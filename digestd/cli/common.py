@@ -149,6 +149,16 @@ def say(text: str = "") -> None:
     click.echo(printable(text))
 
 
+def fold(line: str) -> None:
+    """Print a line for a person in as many as it takes, the later ones further in; an address stays whole, to be copied."""
+    import textwrap
+
+    indent = " " * (len(line) - len(line.lstrip(" !")) + 2)
+    text = printable(line)
+    for part in textwrap.wrap(text, 80, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False):
+        say(part)
+
+
 def say_json(value: object) -> None:
     """Print one JSON document on a line; safe characters stay readable, lone surrogates are escaped."""
     sys.stdout.write(to_json(value) + "\n")

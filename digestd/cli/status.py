@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from digestd.cli.common import Shared, instant_text, json_option, printable, say, say_json, shared_options
+from digestd.cli.common import Shared, fold, instant_text, json_option, printable, say, say_json, shared_options
 
 if TYPE_CHECKING:
     from digestd.flows.overview import Overview, SourceView
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 #: states that are worth a person's look
 _TROUBLE = frozenset({"stale", "gap", "not_a_topic_page", "broken"})
 
-#: columns of a line, and of a name in the table of sources
-_WIDTH, _NAME = 80, 26
+#: columns of a name in the table of sources
+_NAME = 26
 
 
 @click.command("status")
@@ -128,7 +128,7 @@ def _gap(gap: Gap) -> dict[str, str]:
 def _print(found: Mapping[str, Any]) -> None:
     """Print the tables for a person: 80 columns, times in UTC."""
     for trouble in found["troubles"]:
-        _fold(f"! {trouble['name']} since {_minute(trouble['since'])}: {trouble['why']}")
+        fold(f"! {trouble['name']} since {_minute(trouble['since'])}: {trouble['why']}")
     if found["sources"]:
         say(_row(" ", "source", "health", "last good", "next look (UTC)"))
     else:
@@ -136,9 +136,9 @@ def _print(found: Mapping[str, Any]) -> None:
     for source in found["sources"]:
         _print_source(source)
     for topic in found["topics"]:
-        _fold(f"  {topic['topic']}: {topic['coverage'] or 'nothing known yet'}")
+        fold(f"  {topic['topic']}: {topic['coverage'] or 'nothing known yet'}")
         if topic["disagreement"]:
-            _fold(f"    {topic['disagreement']}")
+            fold(f"    {topic['disagreement']}")
     waits = ", ".join(f"{count} {state}" for state, count in found["outbox"].items() if count)
     say(f"outbox: {waits or 'empty'}")
     audited = f", {found['audit_findings']:,} findings" if found["audit_findings"] is not None else ""
@@ -160,26 +160,16 @@ def _print_source(source: Mapping[str, Any]) -> None:
     due = "now" if source["due"] else _minute(source["next_try_at"]) if source["next_try_at"] else "never"
     health = source["health"].replace("_", " ")
     if len(printable(name)) > _NAME:
-        _fold(f"  {name}")
+        fold(f"  {name}")
         name = ""
     say(_row("!" if source["health"] in _TROUBLE else " ", name, health, good, due))
     if source["why"]:
         since = f"since {_minute(source['since'])}: " if source["since"] else ""
-        _fold(f"    {since}{source['why']}")
+        fold(f"    {since}{source['why']}")
 
 
 def _row(mark: str, name: str, health: str, good: str, due: str) -> str:
     return f"{mark} {name:{_NAME}} {health:16} {good:16} {due}".rstrip()
-
-
-def _fold(line: str) -> None:
-    """Print a line in as many lines as it takes, the later ones further in; an address stays whole, to be copied."""
-    import textwrap
-
-    indent = " " * (len(line) - len(line.lstrip(" !")) + 2)
-    text = printable(line)
-    for part in textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False):
-        say(part)
 
 
 def _minute(text: str) -> str:

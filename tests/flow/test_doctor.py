@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import SMTP
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
+from digestd.doctor import breaks_headers
 from digestd.store import open_store
 from tests.command import Desk, make_desk
 from tests.smtp_sink import Sink, serving
@@ -74,3 +80,56 @@ def test_doctor_in_words(desk: Desk) -> None:
     assert 1 == answer.status
     assert "  templates: well" in answer.out.splitlines()
     assert "! settings: no source is watched\n    add [[sources]], or use 'digestd ingest'" in answer.out
+
+
+def notes(desk: Desk) -> dict[str, str]:
+    """Return what doctor says besides problems, the last of each kind."""
+    return {one["what"]: one["note"] for one in desk("doctor", "--json").one["examined"] if one["note"]}
+
+
+def test_doctor_knows_faults_that_are_worked_around(desk: Desk) -> None:
+    """Faults of Python and SQLite that digestd works around are notes, and no reason to fail."""
+    mail = EmailMessage()
+    mail["Subject"] = "=?utf-8?q?a=0D=0ABcc:_e@example.org?="
+    try:
+        broken = message_from_bytes(mail.as_bytes(policy=SMTP))["Bcc"] is not None
+    except ValueError:
+        broken = False
+    assert broken == breaks_headers()
+    desk.configure('mail = {channel = "eml", folder = "mail"}')
+    assert broken == ("Python" in notes(desk).get("versions", ""))
+    assert {"settings"} == wrong(desk).keys()
+
+
+def test_doctor_says_that_example_domains_cannot_be_asked(desk: Desk) -> None:
+    """Of the sample settings nothing is asked of the DNS, and doctor says so."""
+    with serving(Sink(desk.folder / "taken.jsonl")) as sink:
+        desk.configure(WELL.format(port=sink.port))
+        assert {"dns", "pages"} <= notes(desk).keys()
+
+
+def test_doctor_asks_the_public_address(desk: Desk, httpserver: HTTPServer) -> None:
+    """Pages that answer are well; an address behind which something else answers, or nothing, is a problem."""
+    httpserver.expect_request("/healthz").respond_with_data("ok\n")
+    address = httpserver.url_for("").rstrip("/")
+    desk.configure(f'web.base_url = "{address}"\nmail = {{channel = "eml", folder = "mail"}}')
+    assert {"settings"} == wrong(desk).keys()
+    desk.configure(f'web.base_url = "{address}/elsewhere"\nmail = {{channel = "eml", folder = "mail"}}')
+    assert f"{address}/elsewhere/healthz: answered 500" == wrong(desk)["pages"]
+
+
+def test_doctor_finds_a_clock_that_went_back(desk: Desk) -> None:
+    """A clock that is behind what the history has seen is found: slots would wait for it in silence."""
+    store = open_store(desk.folder / "history.sqlite")
+    store.troubles.put_sign("worked", at=datetime(2100, 1, 1, tzinfo=UTC))
+    store.close()
+    desk.configure('mail = {channel = "eml", folder = "mail"}')
+    assert "and the history has seen 2100-01-01 00:00" in wrong(desk)["clock"]
+    answer = desk("doctor", "--json", "--now", "2020-01-01")
+    assert "it shows 2020-01-01, a day before this release was made" in answer.out
+
+
+def test_doctor_fits_a_terminal(desk: Desk) -> None:
+    """What doctor says is read in 80 columns."""
+    desk.configure('mail = {channel = "eml", folder = "mail"}')
+    assert [] == [line for line in desk("doctor").out.splitlines() if len(line) > 80]
