@@ -19,6 +19,7 @@ from digestd.model.audit import (
     Doubt,
     LateDot,
     Passing,
+    ScheduleSpan,
     SeenWhere,
     Telling,
     ToldStretch,
@@ -475,6 +476,12 @@ class Accounts(Protocol):
 
     def cursors(self, *, after: int, limit: int) -> Sequence[Cursor]:
         """Return active subscriptions with a key larger than ``after``, by key, at most so many."""
+
+    def spans(self, *, after: int, limit: int) -> Sequence[ScheduleSpan]:
+        """Return stretches of time with one schedule, of all subscriptions, with a key larger than ``after``, by key."""
+
+    def slot_labels(self, subscription: int, since: datetime, until: datetime) -> frozenset[str]:
+        """Return the labels of a subscription's slots by the clock that were due in (since, until]."""
 
     def stretches(self, keys: Sequence[int]) -> Mapping[int, Sequence[ToldStretch]]:
         """Return, by subscription, what its digests account for, oldest first."""

@@ -11,16 +11,18 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import accumulate, islice
 
 from digestd.errors import FetchError, RenderError, StoreError
-from digestd.model.audit import AcceptedRow, AuditReport, Check, Cursor, Finding, Kept, ToldStretch
+from digestd.model.audit import AcceptedRow, AuditReport, Check, Cursor, Finding, Kept, ScheduleSpan, ToldStretch
 from digestd.model.delivery import DeliveryState
 from digestd.model.source import FileFate, ShelvedFile
+from digestd.model.subscription import Schedule, Slot
 from digestd.ports import Store
 from digestd.render.outgoing import build_mail, unpack_content
+from digestd.schedule import MOST_SLOTS, slots_between
 
 #: findings of one rule that are named; the others are counted
 MOST = 100
@@ -37,6 +39,9 @@ SAMPLE = 200
 
 #: A suppression carries the time at which it was asked for; a writer waits at most so long until it stands.
 _GRACE = timedelta(seconds=10)
+
+#: by which the rules of a time zone, mended later, move what was due
+ZONE_MOVE = timedelta(hours=3)
 
 #: (positions, papers) of a topic's sightings that readers are told
 News = tuple[Sequence[int], Sequence[int]]
@@ -79,6 +84,7 @@ def audit(
             *files,
             *accounts.checks(now=now, most=MOST),
             _told(store),
+            _slots(store),
             _states(store),
             _hashes(store),
             _suppressed(store),
@@ -256,6 +262,76 @@ def _covering(told: Sequence[ToldStretch], ends: Sequence[int], position: int) -
     """Return the digest whose stretch of the ledger holds a position."""
     place = bisect_left(ends, position)
     return told[place] if place < len(told) and told[place].after < position else None
+
+
+# -- A4: the slots of the past
+
+
+def _slots(store: Store) -> Check:
+    """Return whether each time at which a digest was due, up to the last one served, is on record, and no other."""
+    looked_at = Counter[str]()
+    check = _check("A4", "every slot that was due was served, and no other", 0, _unserved(store, looked_at))
+    return replace(check, looked_at=looked_at["slots"])
+
+
+def _unserved(store: Store, looked_at: Counter[str]) -> Iterator[Finding]:
+    after = 0
+    calendar = _Calendar()
+    while spans := store.accounts.spans(after=after, limit=PAGE):
+        after = spans[-1].key
+        for span in spans:
+            looked_at["slots"] += span.slots
+            if calendar.holds(span):
+                continue
+            inside = store.accounts.slot_labels(span.subscription, span.since, span.until)
+            around = store.accounts.slot_labels(span.subscription, span.since - ZONE_MOVE, span.until + ZONE_MOVE)
+            for label, found, expected in misserved(span, inside, around):
+                yield Finding("A4", f"subscription {span.public_id} slot {label}", found, expected)
+
+
+class _Calendar:
+    """When each schedule was due; readers who share one are counted by the same list."""
+
+    def __init__(self) -> None:
+        self._due: dict[tuple[Schedule, str], tuple[datetime, datetime, list[datetime], list[int]]] = {}
+
+    def holds(self, span: ScheduleSpan) -> bool:
+        """Whether the slots on record are, in number and by the sum of their times, those of the schedule."""
+        since, until, due, sums = self._due.get((span.schedule, span.zone), (span.since, span.since, [], [0]))
+        if span.since < since or span.until > until:
+            since, until = min(since, span.since), max(until, span.until)
+            due = [slot.due_at for slot in _due_in(span, since, until)]
+            sums = [0, *accumulate(int(one.timestamp()) for one in due)]
+            self._due[span.schedule, span.zone] = since, until, due, sums
+        if len(due) >= MOST_SLOTS and span.since < due[0]:
+            return False
+        first, last = bisect_right(due, span.since), bisect_right(due, span.until)
+        return (last - first, sums[last] - sums[first]) == (span.slots, span.seconds)
+
+
+def _due_in(span: ScheduleSpan, since: datetime, until: datetime) -> Sequence[Slot]:
+    return slots_between(span.schedule, span.zone, since, until)
+
+
+def misserved(span: ScheduleSpan, inside: frozenset[str], around: frozenset[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield (label, found, expected) of slots of a span that were not served, or that its schedule does not have.
+
+    When the rules of a zone are mended, a label that was served is due at another instant than it was then, and is the same
+    label: what is that near to an end of the span may lie on either side of it.
+
+    Args:
+        span: a stretch of time under one schedule.
+        inside: labels on record in it.
+        around: labels on record in it and for :data:`ZONE_MOVE` to both sides.
+    """
+    due = _due_in(span, span.since - ZONE_MOVE, span.until + ZONE_MOVE)
+    for slot in due:
+        surely = span.since + ZONE_MOVE < slot.due_at <= span.until - ZONE_MOVE
+        if surely and slot.label not in around:
+            yield slot.label, "not served", f"served, for it was due at {slot.due_at.isoformat()}"
+    first = due[0].label if len(due) >= MOST_SLOTS else ""
+    foreign = inside - {slot.label for slot in due}
+    yield from ((label, "served", "no slot of the schedule") for label in sorted(foreign) if label >= first)
 
 
 # -- A5 to A7: the outbox

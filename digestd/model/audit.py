@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from digestd.model.delivery import DeliveryState
+from digestd.model.subscription import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,21 @@ class Cursor:
     public_id: str
     told_upto: int
     followed: tuple[tuple[str, int], ...]  #: (slug, ledger position after which its news is told)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpan:
+    """A stretch of time in which a subscription kept one schedule, as far as it was served."""
+
+    key: int
+    public_id: str
+    subscription: int
+    schedule: Schedule
+    zone: str
+    since: datetime  #: slots after it
+    until: datetime  #: and up to it
+    slots: int  #: on record in it
+    seconds: int  #: sum of their due times, in seconds since 1970
 
 
 @dataclass(frozen=True, slots=True)

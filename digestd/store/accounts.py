@@ -24,6 +24,7 @@ from digestd.model.audit import (
     Finding,
     LateDot,
     Passing,
+    ScheduleSpan,
     SeenWhere,
     Telling,
     ToldStretch,
@@ -32,10 +33,15 @@ from digestd.model.delivery import DeliveryState
 from digestd.store.account_rules import RULES, Rule
 from digestd.store.engine import Engine, chunks, placeholders
 from digestd.store.rows import instant, to_instant
+from digestd.store.rows_followers import to_schedule
 
 #: a final "." that is on its way, or was: of finished attempts, and of the one under way
 _DOTS = """SELECT attempt.outbox_id AS id, attempt.dot_at FROM attempt WHERE attempt.dot_at IS NOT NULL
   UNION SELECT outbox.id, outbox.dot_at FROM outbox WHERE outbox.phase = 'dot'"""
+
+
+#: slots of a schedule by the clock: the label of any other names the ledger position that it was made at
+_BY_CLOCK = "slot.label NOT LIKE '%~%'"
 
 
 class SqlAccounts:
@@ -91,6 +97,45 @@ class SqlAccounts:
             ):
                 topics[row["subscription_id"]].append(row["slug"])
         return [_cursor(row, topics[row["id"]]) for row in rows]
+
+    def spans(self, *, after: int, limit: int) -> Sequence[ScheduleSpan]:
+        """Return stretches of time with a key larger than ``after``, by key, each with the slots on record in it."""
+        rows = self._engine.query(
+            f"""SELECT span.*, COUNT(slot.label) AS slots,
+              COALESCE(SUM(CAST(strftime('%s', slot.due_at) AS INTEGER)), 0) AS seconds
+            FROM (SELECT schedule_span.id, schedule_span.subscription_id, subscription.public_id, schedule_span.schedule,
+                schedule_span.zone, schedule_span.since,
+                COALESCE(schedule_span.until, subscription.high_water_at, subscription.created_at) AS until
+              FROM schedule_span JOIN subscription ON subscription.id = schedule_span.subscription_id
+              WHERE schedule_span.id > :after ORDER BY schedule_span.id LIMIT :limit) AS span
+            LEFT JOIN slot ON slot.subscription_id = span.subscription_id AND {_BY_CLOCK}
+              AND slot.due_at > span.since AND slot.due_at <= span.until
+            GROUP BY span.id ORDER BY span.id""",  # noqa: S608 # our own text
+            {"after": after, "limit": limit},
+        )
+        return [
+            ScheduleSpan(
+                key=row["id"],
+                public_id=row["public_id"],
+                subscription=row["subscription_id"],
+                schedule=to_schedule(row["schedule"]),
+                zone=row["zone"],
+                since=to_instant(row["since"]),
+                until=to_instant(row["until"]),
+                slots=row["slots"],
+                seconds=row["seconds"],
+            )
+            for row in rows
+        ]
+
+    def slot_labels(self, subscription: int, since: datetime, until: datetime) -> frozenset[str]:
+        """Return the labels of a subscription's slots by the clock that were due in a stretch of time, its end included."""
+        rows = self._engine.query(
+            f"""SELECT label FROM slot WHERE subscription_id = :key AND {_BY_CLOCK}
+            AND due_at > :since AND due_at <= :until""",  # noqa: S608 # our own text
+            {"key": subscription, "since": instant(since), "until": instant(until)},
+        )
+        return frozenset(row["label"] for row in rows)
 
     def stretches(self, keys: Sequence[int]) -> Mapping[int, Sequence[ToldStretch]]:
         """Return, by subscription, what its digests account for, oldest first."""

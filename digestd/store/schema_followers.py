@@ -107,3 +107,37 @@ CREATE INDEX bounce_address ON bounce (address, at);
 def m002_followers(db: Database) -> None:
     """Readers, subscriptions, slots, digests, the outbox, suppressions and bounces."""
     run_script(db, _M002)
+
+
+#: A span begins where the slots before it end: at the high water of the subscription when its schedule was changed. By
+#: triggers, because whoever writes a schedule must not be able to forget it.
+_M013 = """
+CREATE TABLE schedule_span (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  subscription_id INTEGER NOT NULL REFERENCES subscription(id),
+  schedule TEXT NOT NULL, zone TEXT NOT NULL,
+  since TEXT NOT NULL, until TEXT       -- slots after the one, up to the other; NULL: goes on
+);
+CREATE INDEX schedule_span_subscription ON schedule_span (subscription_id, id);
+INSERT INTO schedule_span (subscription_id, schedule, zone, since)
+  SELECT id, schedule, zone, COALESCE(high_water_at, created_at) FROM subscription;
+CREATE TRIGGER span_begins AFTER INSERT ON subscription
+BEGIN
+  INSERT INTO schedule_span (subscription_id, schedule, zone, since)
+  VALUES (NEW.id, NEW.schedule, NEW.zone, COALESCE(NEW.high_water_at, NEW.created_at));
+END;
+CREATE TRIGGER span_changes AFTER UPDATE OF schedule, zone ON subscription
+WHEN NEW.schedule <> OLD.schedule OR NEW.zone <> OLD.zone
+BEGIN
+  UPDATE schedule_span SET until = COALESCE(OLD.high_water_at, OLD.created_at)
+    WHERE subscription_id = OLD.id AND until IS NULL;
+  INSERT INTO schedule_span (subscription_id, schedule, zone, since)
+  VALUES (NEW.id, NEW.schedule, NEW.zone, COALESCE(NEW.high_water_at, NEW.created_at));
+END;
+"""
+
+
+@MIGRATIONS()
+def m013_schedule_spans(db: Database) -> None:
+    """Which schedule held when, so that the slots of the past can be counted; of those before nothing is claimed."""
+    run_script(db, _M013)
