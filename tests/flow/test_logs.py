@@ -105,6 +105,14 @@ def test_fields_come_from_the_template_alone(title: str) -> None:
     assert (f"refused: {title}", {"id": 1}) == cut_fields("refused: %s id=%s", (title, 1))
 
 
+def test_field_cannot_take_the_place_of_what_a_line_is() -> None:
+    """A field that is named like the line's own level or text stands beside it."""
+    stream = logged("json")
+    LOG.info("read level=%s event=%s", "error", "nothing")
+    line = json.loads(stream.getvalue())
+    assert ["info", "error", "read", "nothing"] == [line[name] for name in ("level", "level_", "event", "event_")]
+
+
 def test_message_without_values_is_taken_as_it_stands() -> None:
     """A percent sign in a message without values is one."""
     assert ("50 % done, 100%d", {}) == cut_fields("50 % done, 100%d", ())

@@ -14,14 +14,18 @@ from digestd.errors import RenderError
 from digestd.eyes import Eyes
 from digestd.flows.audit import audit
 from digestd.flows.deliver import Delivered, deliver
+from digestd.flows.digest import make_due
 from digestd.flows.operator import Told, find_troubles, tell_operator
 from digestd.flows.overview import AUDITED, look
 from digestd.model.delivery import DeliveryState, Suppression
 from digestd.model.source import OutcomeKind, Poll, SourceSpec
 from digestd.model.trouble import Trouble
+from digestd.send.settings import SmtpSettings, TlsMode
+from digestd.send.smtp import SmtpChannel
 from digestd.store import SqlStore, open_store
 from digestd.templating import build_environment
-from tests.followers import Clock, KeepingChannel, at, let_follow, make_kitchen, options, start, text_of
+from tests.followers import Clock, KeepingChannel, add, at, let_follow, make_kitchen, options, start, text_of
+from tests.smtp_faults import FaultServer
 
 NOW = at("2026-10-05T08:00")
 OPERATOR = parse_reader("ops@reef.example")
@@ -121,6 +125,27 @@ def test_told_and_kept_are_one_transaction(store: SqlStore, tmp_path: Path) -> N
         tell_operator(kitchen, [OPERATOR], [BROKEN], is_sure=lambda _: True, now=NOW)
     assert [] == store.troubles.known()
     assert 1 == tell(store, BROKEN).mails
+
+
+async def test_relay_without_encryption_is_a_trouble_without_a_mail(store: SqlStore) -> None:
+    """A real relay that offers no TLS pauses the queue: the trouble is kept, nothing loops, and taken mail ends it."""
+    add(store, "Reef Sound", ("2026-10-02", "A Reef at Dusk"), now=at("2026-10-02T06:00"))
+    make_due(make_kitchen(store), now=NOW)
+    eyes, clock = Eyes(), Clock(NOW)
+    server = FaultServer()
+    async with server.running():
+        channel = SmtpChannel(SmtpSettings("localhost", server.port, mode=TlsMode.STARTTLS, helo_name="t"))
+        done = await deliver(store, channel, clock, options(workers=1))
+        await channel.close()
+    assert (True, [True]) == (eyes.delivered(done, NOW), [one.is_mail for one in eyes.troubles(NOW)])
+    told = tell_operator(make_kitchen(store), [OPERATOR], eyes.troubles(NOW), is_sure=eyes.is_sure, now=NOW)
+    assert (0, {DeliveryState.READY: 1}) == (told.mails, {k: v for k, v in store.outbox.counts().items() if v})
+    clock.instant += timedelta(hours=1)
+    eyes.delivered(await deliver(store, KeepingChannel(), clock, options()), clock.now())
+    told = tell_operator(
+        make_kitchen(store), [OPERATOR], eyes.troubles(clock.now()), is_sure=eyes.is_sure, now=clock.now()
+    )
+    assert (1, ["relay"]) == (told.mails, [one.trouble.name for one in told.look.mended])
 
 
 # -- what is not well

@@ -5,6 +5,7 @@ The container is this machine's own file system with a layer of memory over it, 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -82,6 +83,7 @@ said active "$(systemctl is-active digestd)"
 tr '\\0' '\\n' < /proc/"$(systemctl show -P MainPID digestd)"/environ > /out/environment
 systemctl stop digestd; said stop "$(systemctl show -P Result digestd)"
 journalctl -u digestd -o cat > /out/journal
+journalctl -t digestd _SYSTEMD_UNIT=digestd.service -o json > /out/fields
 cat digestd.sqlite* > /out/history
 echo end >> /out/seen
 """
@@ -190,7 +192,13 @@ def test_unit_under_a_real_service_manager(machine: Path, tmp_path: Path) -> Non
         "end": "",
     }, journal
     assert "daemon stopped" in journal
+    entries = [json.loads(line) for line in (out / "fields").read_text().splitlines()]
+    sent, *_ = [entry for entry in entries if str(entry["MESSAGE"]).startswith("delivery accepted ")]
+    named = {name: sent[name] for name in ("PRIORITY", "SYSLOG_IDENTIFIER", "EXTRA_ID", "CODE_MODULE", "_TRANSPORT")}
+    assert ["6", "digestd", "1", "deliver", "journal"] == list(named.values())
+    assert sent["EXTRA_RUN"].startswith("deliver-")
     environment = (out / "environment").read_text()
     assert "CREDENTIALS_DIRECTORY=" in environment
-    for place in (environment, journal, (out / "history").read_bytes().decode("latin-1")):
+    fields = (out / "fields").read_text()
+    for place in (environment, journal, fields, (out / "history").read_bytes().decode("latin-1")):
         assert SECRET not in place
