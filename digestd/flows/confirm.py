@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from digestd.errors import ConfigError
+from digestd.faults import crash_point
 from digestd.flows.digest import Kitchen
 from digestd.flows.subscribe import Followed, Wish, follow
 from digestd.forms import limit_key
@@ -230,4 +231,6 @@ def confirm(store: Store, public_id: str, vocabulary: Vocabulary, *, now: dateti
             store.outbox.lift(pending.reader.canonical, one.scope, now=now)
         followed: Followed = follow(store, wished(store, pending), vocabulary, now=now)
         store.confirmations.settle(public_id, now=now)
+        crash_point("confirm.open")
+    crash_point("confirm.done")
     return Confirmed(Outcome.DONE, followed.subscription)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from digestd.faults import crash_point
 from digestd.flows.digest import next_due
 from digestd.flows.subscribe import Wish, follow, leave, pause
 from digestd.model.delivery import DeliveryState, Suppression
@@ -65,7 +66,8 @@ def leave_by_link(store: Store, public_id: str, *, now: datetime) -> bool:
         if found is None or found.state is SubscriptionState.ENDED:
             return False
         leave(store, found, reason="unsubscribed", evidence=_BY_LINK, now=now)
-        return True
+    crash_point("leave.done")
+    return True
 
 
 def undo_leave(store: Store, public_id: str, *, now: datetime) -> Subscription | None:

@@ -6,6 +6,7 @@ A copy is made by SQLite's backup interface within one read transaction: writers
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -28,6 +29,9 @@ _OURS = frozenset({"meta", "paper", "ledger", "_sqlite_migrations"})
 #: what SQLite, and our locks, put beside a file
 _LOG_FILES = ("-wal", "-shm", "-journal")
 _LOCK_FILES = ("-writer", "-sender", ".lock")
+
+#: how a copy is called until it is whole
+_DRAFT, _NEW = ".digestd-", ".new"
 
 
 def back_up(database: Path, goal: Path) -> Backup:
@@ -120,18 +124,34 @@ def _draft(goal: Path) -> Iterator[Path]:
         StoreError: the disk refused, here or while the file was in use.
     """
     draft: Path | None = None
+    handle: int | None = None
+    _forget_old_drafts(goal.parent)
     try:
         # in the same folder: a move between file systems would be a copy, and a copy can be seen half done
-        handle, name = tempfile.mkstemp(prefix=".digestd-", suffix=".new", dir=goal.parent)
-        os.close(handle)
+        handle, name = tempfile.mkstemp(prefix=_DRAFT, suffix=_NEW, dir=goal.parent)
+        fcntl.flock(handle, fcntl.LOCK_EX)
         draft = Path(name)
         yield draft
     except OSError as error:
         raise StoreError(f"backup {goal}: cannot be written: {error.strerror or error}") from error
     finally:
         if draft is not None:
-            for suffix in ("", *_LOG_FILES, *_LOCK_FILES):
-                Path(f"{draft}{suffix}").unlink(missing_ok=True)
+            _remove(draft)
+        if handle is not None:
+            os.close(handle)
+
+
+def _forget_old_drafts(folder: Path) -> None:
+    """Delete drafts that a process left which was ended in the middle; a living one holds the lock on its own."""
+    for left in folder.glob(f"{_DRAFT}*{_NEW}"):
+        with suppress(OSError), left.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(left)
+
+
+def _remove(draft: Path) -> None:
+    for suffix in ("", *_LOG_FILES, *_LOCK_FILES):
+        Path(f"{draft}{suffix}").unlink(missing_ok=True)
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

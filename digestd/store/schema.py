@@ -9,6 +9,8 @@ import sqlite3
 
 from sqlite_utils import Database, Migrations
 
+from digestd.faults import crash_point
+
 MIGRATIONS = Migrations("digestd")
 
 _M001 = """
@@ -111,6 +113,7 @@ def run_script(db: Database, script: str) -> None:
     """Run the statements of a script one by one: executescript would commit the migration's transaction."""
     for statement in _statements(script):
         db.execute(statement)
+        crash_point("migrate.open")
 
 
 def _statements(script: str) -> list[str]:
