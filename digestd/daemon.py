@@ -274,8 +274,7 @@ class Daemon:
         if await asyncio.to_thread(sign_of_life, self._app, self._eyes, now=self._now()):
             why = await self._app.beat()
             self._meters.beats.labels("failed" if why else "sent").inc()
-            if why:
-                log.warning('heartbeat not sent why="%s"', why)
+            self._eyes.answered(why)
 
     # -- life
 

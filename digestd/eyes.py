@@ -56,6 +56,7 @@ class Eyes:
     findings: Mapping[str, int] = field(default_factory=dict)  #: rule to findings of the last audit
     _relay_seen: bool = False
     _beaten_at: datetime | None = None
+    _unheard: str = ""
 
     def went(self, job: str, now: datetime, why: str = "") -> None:
         """Note how a run of a job ended."""
@@ -107,6 +108,14 @@ class Eyes:
             for job in runs
         )
 
+    def answered(self, why: str) -> None:
+        """Note whether a sign of life was heard, and log it where that is news."""
+        if why and why != self._unheard:
+            log.warning('heartbeat not heard why="%s"', why)
+        elif self._unheard and not why:
+            log.info("heartbeat heard again")
+        self._unheard = why
+
     def beaten(self, now: datetime) -> None:
         """Note a sign of life: the next one wants another round of work."""
         self._beaten_at = now
@@ -115,7 +124,8 @@ class Eyes:
 def look_around(app: App, eyes: Eyes, *, now: datetime) -> Told:
     """Tell the operator what is not well, by the history and by what the process knows."""
     overview = look(app.store, app.source_specs, now=now)
-    found = find_troubles(overview, patience=timedelta(seconds=app.settings.operator.patience_s))
+    patience, holds = timedelta(seconds=app.settings.operator.patience_s), app.settings.mail.on_uncertain == "hold"
+    found = find_troubles(overview, patience=patience, holds=holds)
     found += [*eyes.troubles(now), *_disk(app.store_path.parent)]
     return tell_operator(app.kitchen, app.operators, found, is_sure=eyes.is_sure, now=now)
 

@@ -40,12 +40,13 @@ class Told:
     mails: int = 0  #: put into the outbox
 
 
-def find_troubles(overview: Overview, *, patience: timedelta) -> list[Trouble]:
+def find_troubles(overview: Overview, *, patience: timedelta, holds: bool = False) -> list[Trouble]:
     """Return what of an overview is not well.
 
     Args:
         overview: how everything is.
         patience: how long a source may be broken or stale until its operator is told.
+        holds: whether deliveries of unknown fate wait for a person, and are not sent again by themselves.
     """
     found = [
         Trouble(f"source {one.spec.name}", f"{str(one.health.state).replace('_', ' ')}: {one.health.why}")
@@ -56,6 +57,10 @@ def find_troubles(overview: Overview, *, patience: timedelta) -> list[Trouble]:
     if poison:
         words = "delivery" if poison == 1 else "deliveries"
         found.append(Trouble("poison", f"{poison:,} {words} can never be sent; 'digestd outbox list --state poison'"))
+    unknown = overview.outbox.get(DeliveryState.UNCERTAIN, 0) if holds else 0
+    if unknown:
+        words = "delivery waits" if unknown == 1 else "deliveries wait"
+        found.append(Trouble("uncertain", f"{unknown:,} {words} for a person; 'digestd outbox list --state uncertain'"))
     audited = overview.signs.get(AUDITED)
     if audited is not None and audited.value:
         found.append(Trouble("audit", f"{audited.value:,} findings; 'digestd audit' names them"))

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from digestd.health import health
 from digestd.model.delivery import DeliveryState
 from digestd.model.source import FetchState, Poll, SourceHealth, SourceSpec
 from digestd.model.trouble import KnownTrouble, Sign
 from digestd.polling import current_state, is_due
-from digestd.ports import History, Store
+
+if TYPE_CHECKING:  # status is asked for often, and does not wait for what it does not use
+    from digestd.ports import History, Store
 
 #: names of the signs that are kept: a whole round of work, an audit (its value: findings)
 WORKED, AUDITED = "worked", "audited"

@@ -173,6 +173,30 @@ def test_poison_and_audit_findings_are_troubles(store: SqlStore) -> None:
     assert [] == find_troubles(look(store, [], now=NOW), patience=timedelta(0))
 
 
+def test_deliveries_of_unknown_fate_are_a_trouble_where_they_are_held(store: SqlStore) -> None:
+    """With on_uncertain = hold they wait for a person, who must know; with resend they are seen to."""
+    tell(store, BROKEN)
+    store.outbox.set_state(store.outbox.deliveries()[0].key, DeliveryState.UNCERTAIN, why="test", now=NOW)
+    overview = look(store, [], now=NOW)
+    words = "1 delivery waits for a person; 'digestd outbox list --state uncertain'"
+    assert [Trouble("uncertain", words)] == find_troubles(overview, patience=timedelta(0), holds=True)
+    assert [] == find_troubles(overview, patience=timedelta(0))
+
+
+def test_heartbeat_that_is_not_heard_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A service that does not answer for hours is one line, its return another."""
+    caplog.set_level("INFO")
+    eyes = Eyes()
+    for why in ("", "answered 500", "answered 500", "no connection", "", ""):
+        eyes.answered(why)
+    expected = [
+        'heartbeat not heard why="answered 500"',
+        'heartbeat not heard why="no connection"',
+        "heartbeat heard again",
+    ]
+    assert expected == [record.getMessage() for record in caplog.records]
+
+
 def test_eyes_see_a_paused_relay_at_once_and_a_lost_one_after_an_hour() -> None:
     """A login that is refused needs a person now; a relay that is away is given an hour; taken mail ends both."""
     eyes = Eyes()
