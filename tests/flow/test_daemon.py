@@ -199,11 +199,12 @@ def test_daemon_is_alone_on_its_history(running: Running) -> None:
 #: starts a daemon that looks around at once instead of after minutes
 QUICK = """
 import sys
+from datetime import timedelta
 import digestd.daemon as daemon, digestd.eyes as eyes
 from digestd.cli import main
 daemon.AFTER_A_WHILE_S, daemon.SLOW = 1, dict.fromkeys(daemon.SLOW, 1)
 daemon.TICK_S = 1
-eyes.DISK_FLOOR = 0
+eyes.DISK_FLOOR, eyes.JOB_PATIENCE = 0, timedelta(0)
 main()
 """
 
@@ -295,3 +296,27 @@ def test_service_manager_that_does_not_read_holds_nothing(tmp_path: Path) -> Non
         for _ in range(2000):
             notifier.alive()
         assert b"WATCHDOG=1" == manager.recv(100)
+
+
+def test_daemon_that_cannot_publish_says_so_and_gives_no_sign_of_life(
+    watching: Watching, httpserver: HTTPServer
+) -> None:
+    """Feeds that cannot be written are one mail to the operator, and the dead-man switch hears nothing until they can."""
+    watching.signal(signal.SIGTERM)
+    assert 0 == watching.wait()
+    (watching.folder / "feeds").write_text("a file where the folder should be")
+    settings = (watching.folder / "digestd.toml").read_text(encoding="utf-8")
+    watching.configure(settings + '[feeds]\nfolder = "feeds"\n')
+    heard = len(httpserver.log)
+    watching.start()
+    watching.drop("one.txt", FIRST)
+    watching.wait_read("one.txt")
+    wait_for("mail", watching.mails)
+    (mail,) = watching.mails()
+    assert ("To: ops@reef.example" in mail, "* job publish: " in mail) == (True, True)
+    assert heard == len(httpserver.log)
+    (watching.folder / "feeds").unlink()
+    wait_for("sign of life", lambda: len(httpserver.log) > heard)
+    watching.signal(signal.SIGTERM)
+    assert 0 == watching.wait()
+    assert 1 == len(watching.mails())
