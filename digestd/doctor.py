@@ -61,7 +61,7 @@ def examine(app: App, config: Path | None) -> list[Examined]:
         "disk": (lambda: _disk(app.store_path.parent), "choose a folder that can be written for store.path"),
         "permissions": (lambda: _permissions(app, find_config(config)), ""),
         "mail": (lambda: _mail(app), "look at [mail] in the settings"),
-        "dns": (lambda: _dns(app), ""),
+        "dns": (lambda: _dns(app), "look at the dkim keys in [mail]"),
         "pages": (lambda: _pages(app), "look at [web] in the settings"),
         "clock": (lambda: _clock(app), ""),
         "versions": (_versions, ""),
@@ -149,15 +149,15 @@ def _dns(app: App) -> Iterator[Examined]:
         yield Examined("dns", note=f"{domain} is a domain for examples, of which the DNS knows nothing")
         return
     host = "" if mail.host in ("localhost", "127.0.0.1", "::1") or mail.channel != "smtp" else mail.host
-    selectors = [one for one in (mail.dkim_selector, mail.dkim_second_selector) if one is not None]
+    keys = app.published_keys()
     try:
-        found = judge_domain(domain, host, selectors, app.look_up)
+        found = judge_domain(domain, host, keys, app.look_up)
     except Offline as offline:
         note = f"could not be asked for {offline}; without a network, or without the extra dkim, nothing is known of it"
         yield Examined("dns", note=note)
         return
     yield from (Examined("dns", one.problem, one.mend) for one in found)
-    if not selectors:
+    if not keys:
         note = f"{domain}: digestd does not sign; whether the relay does, and with which key, a mail to yourself shows"
         yield Examined("dns", note=note)
 

@@ -7,7 +7,7 @@ being offline is no fault of a domain.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 #: (name, kind of record) -> records; () for none, None where nobody could be asked
@@ -34,13 +34,14 @@ def is_reserved(domain: str) -> bool:
     return _RESERVED.fullmatch(domain.casefold().rstrip(".")) is not None
 
 
-def judge_domain(domain: str, host: str, selectors: Sequence[str], look_up: LookUp) -> list[Found]:
+def judge_domain(domain: str, host: str, keys: Mapping[str, Callable[[str], bool]], look_up: LookUp) -> list[Found]:
     """Return what is wrong with the records of a sender.
 
     Args:
         domain: of the From address.
         host: name of the relay that sends; "" where it is not known.
-        selectors: names of our own DKIM keys; empty where the relay signs.
+        keys: names of our own DKIM keys (selectors), each with what says whether a record verifies what the key signs;
+            empty where the relay signs.
         look_up: asks the DNS.
 
     Raises:
@@ -56,7 +57,7 @@ def judge_domain(domain: str, host: str, selectors: Sequence[str], look_up: Look
     if not any(ask(domain, kind) for kind in ("TXT", "MX", "A", "AAAA", "NS")):
         mend = "set mail.from_address to an address of a domain of yours, or ask another resolver"
         return [Found(f"{domain}: the DNS that was asked knows nothing of it", mend), *_ptr(host, ask)]
-    return [*_spf(domain, ask), *_dkim(domain, selectors, ask), *_dmarc(domain, ask), *_ptr(host, ask)]
+    return [*_spf(domain, ask), *_dkim(domain, keys, ask), *_dmarc(domain, ask), *_ptr(host, ask)]
 
 
 Ask = Callable[[str, str], Sequence[str]]
@@ -74,9 +75,9 @@ def _spf(domain: str, ask: Ask) -> Iterator[Found]:
         yield Found(f"{domain}: SPF lets everybody send", "end the SPF record with -all or ~all")
 
 
-def _dkim(domain: str, selectors: Sequence[str], ask: Ask) -> Iterator[Found]:
+def _dkim(domain: str, keys: Mapping[str, Callable[[str], bool]], ask: Ask) -> Iterator[Found]:
     """Yield what is wrong with the keys that we sign with (RFC 6376 3.6.1)."""
-    for selector in selectors:
+    for selector, verifies in keys.items():
         name = f"{selector}._domainkey.{domain}"
         records = ask(name, "TXT")
         if not records:
@@ -87,6 +88,8 @@ def _dkim(domain: str, selectors: Sequence[str], ask: Ask) -> Iterator[Found]:
             yield Found(
                 f"{name}: a DKIM record without a key, which says that the key was withdrawn", "publish the key again"
             )
+        elif not any(verifies(text) for text in records):
+            yield Found(f"{name}: not the key that signs", "publish the public half of the key in the settings")
 
 
 def _dmarc(domain: str, ask: Ask) -> Iterator[Found]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.model.topic import Topic, Vocabulary
     from digestd.ports import Channel, Clock, Mailbox, Source
     from digestd.render.outgoing import Sign
+    from digestd.send.dkim import DkimKey
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
     from digestd.watch.child import ChildParser
@@ -461,20 +462,36 @@ class App:
         )
         return Kitchen(self.store, identity, self.digest_options, self.templates)
 
-    def _signer(self) -> Sign | None:
-        """Return what signs mails, None where no key is set; ConfigError if a key cannot be used."""
-        mail = self.settings.mail
-        if mail.dkim_key is None and mail.dkim_second_key is None:
-            return None
-        from digestd.send.dkim import DkimKey, KeyKind, check_key, sign_message
+    @property
+    def dkim_keys(self) -> Sequence[DkimKey]:
+        """The keys that sign mails; ConfigError if a file cannot be read."""
+        from digestd.send.dkim import DkimKey, KeyKind
 
-        domain, keys = mail.from_address.rpartition("@")[2], []
-        for kind, selector, file in (
+        mail = self.settings.mail
+        named = (
             (KeyKind.RSA, mail.dkim_selector, mail.dkim_key),
             (KeyKind.ED25519, mail.dkim_second_selector, mail.dkim_second_key),
-        ):
-            if file is not None:
-                keys.append(DkimKey(domain, selector or "", kind, _read_text(file, "dkim key").encode()))
+        )
+        domain = mail.from_address.rpartition("@")[2]
+        return [
+            DkimKey(domain, selector or "", kind, _read_text(file, "dkim key").encode())
+            for kind, selector, file in named
+            if file is not None
+        ]
+
+    def published_keys(self) -> Mapping[str, Callable[[str], bool]]:
+        """Return, by selector, what says whether a record of the DNS is that of the key that signs."""
+        from digestd.send.dkim import is_published
+
+        return {key.selector: partial(is_published, key) for key in self.dkim_keys}
+
+    def _signer(self) -> Sign | None:
+        """Return what signs mails, None where no key is set; ConfigError if a key cannot be used."""
+        if self.settings.mail.dkim_key is None and self.settings.mail.dkim_second_key is None:
+            return None
+        from digestd.send.dkim import check_key, sign_message
+
+        keys = self.dkim_keys
         for key in keys:
             check_key(key)
         return lambda body: sign_message(body, keys).removesuffix(body)

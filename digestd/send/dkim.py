@@ -85,10 +85,25 @@ def check_key(key: DkimKey) -> None:
     _signature(b"From: a@example.org\r\n\r\n", key)
 
 
+def is_published(key: DkimKey, record: str) -> bool:
+    """Return whether a record of the DNS lets receivers verify what a key signs, found by doing both.
+
+    Raises:
+        ConfigError: the key cannot sign.
+    """
+    mail = sign_message(b"From: a@example.org\r\n\r\n", [key])
+    import dkim  # type: ignore[import-untyped]  # the package has no types
+
+    try:
+        return bool(dkim.DKIM(mail).verify(dnsfunc=lambda *_, **__: record.encode()))
+    except (dkim.DKIMException, ValueError):
+        return False
+
+
 def _signature(body: bytes, key: DkimKey) -> bytes:
     # Here and not above: the extra need not be there for those who do not sign.
     try:
-        import dkim  # type: ignore[import-untyped]  # the package has no types
+        import dkim
     except ImportError as error:
         raise ConfigError("dkim: expected the package dkimpy (extra 'dkim'), found none") from error
     for name in (key.domain, key.selector):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from digestd.errors import ConfigError
-from digestd.send.dkim import DkimKey, KeyKind, check_key, sign_message
+from digestd.send.dkim import DkimKey, KeyKind, check_key, is_published, sign_message
 
 dkim = pytest.importorskip("dkim", reason="the extra dkim is not installed")
 pytest.importorskip("nacl", reason="the extra dkim is not installed")
@@ -166,3 +166,12 @@ def test_any_mail_verifies(subject: str, text: bytes) -> None:
     clean = text.replace(b"\r", b"").replace(b"\n", b"\r\n")
     mail = b"From: digest@example.org\r\nSubject: " + subject.encode() + b"\r\n\r\n" + clean + b"\r\n"
     assert [True, True] == verdicts(sign_message(mail, [rsa_key(), ed_key()]))
+
+
+def test_published_key_is_told_from_another() -> None:
+    """A record is ours if it verifies what we sign; another key's, one of another kind, and nonsense are not."""
+    rsa_record, ed_record = (txt(b"%s._domainkey.example.org." % name).decode() for name in (b"r1", b"e1"))
+    other = rsa_key(pem(generate_private_key(65537, 2048)))
+    assert [True, True] == [is_published(rsa_key(), rsa_record), is_published(ed_key(), ed_record)]
+    wrong = [(other, rsa_record), (rsa_key(), ed_record), (ed_key(), "v=DKIM1; p=x"), (rsa_key(), "v=DKIM1; p=")]
+    assert [False] * 4 == [is_published(key, record) for key, record in wrong]

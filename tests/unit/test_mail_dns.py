@@ -16,11 +16,14 @@ WELL: Mapping[tuple[str, str], Sequence[str]] = {
     ("192.0.2.7", "PTR"): ("mail.reef.org",),
 }
 
+#: of our key; whether it signs what a record verifies is another's to find
+KEYS = {"s1": lambda record: "MIIBIjAN" in record}
+
 
 def judged(changed: Mapping[tuple[str, str], Sequence[str]] | None = None, *, host: str = "mail.reef.org") -> list[str]:
     """Return the problems of a domain whose records are well but for these."""
     records = {**WELL, **(changed or {})}
-    found = judge_domain("digest.reef.org", host, ["s1"], lambda name, kind: records.get((name, kind), ()))
+    found = judge_domain("digest.reef.org", host, KEYS, lambda name, kind: records.get((name, kind), ()))
     assert all(one.mend for one in found)
     return [one.problem for one in found]
 
@@ -50,6 +53,12 @@ def test_domain_that_is_well_has_no_problem() -> None:
             ("v=DKIM1; p=",),
             "s1._domainkey.digest.reef.org: a DKIM record without a key, which says that the key was withdrawn",
         ),
+        (
+            "s1._domainkey.digest.reef.org",
+            "TXT",
+            ("v=DKIM1; p=MIIBOther",),
+            "s1._domainkey.digest.reef.org: not the key that signs",
+        ),
         ("_dmarc.reef.org", "TXT", (), "digest.reef.org: no DMARC record"),
         ("_dmarc.reef.org", "TXT", ("v=DMARC1; rua=mailto:x@y.org",), "_dmarc.reef.org: a DMARC record without a policy"),
         ("_dmarc.digest.reef.org", "TXT", ("v=DMARC1; p=x",), "_dmarc.digest.reef.org: a DMARC record without a policy"),
@@ -76,7 +85,7 @@ def test_softfail_and_redirect_do_not_let_everybody_send() -> None:
 
 def test_domain_that_nobody_knows_is_said_once() -> None:
     """Where the DNS knows nothing at all of a domain, that is the problem, not each record."""
-    found = judge_domain("digest.reef.org", "", ["s1"], lambda *_: ())
+    found = judge_domain("digest.reef.org", "", KEYS, lambda *_: ())
     assert ["digest.reef.org: the DNS that was asked knows nothing of it"] == [one.problem for one in found]
 
 
@@ -88,7 +97,7 @@ def test_offline_is_no_problem_of_the_domain() -> None:
         asked.append(f"{name} {kind}")
 
     with pytest.raises(Offline):
-        judge_domain("digest.reef.org", "mail.reef.org", ["s1"], nobody)
+        judge_domain("digest.reef.org", "mail.reef.org", KEYS, nobody)
     assert ["digest.reef.org TXT"] == asked
 
 
