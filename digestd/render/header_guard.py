@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from email import policy
 from email.header import Header
-from email.parser import HeaderParser
 from email.utils import getaddresses
+from functools import lru_cache
 
 from digestd.errors import RenderError
 
@@ -36,7 +35,9 @@ _ADDRESS = re.compile(
 )
 #: what may stand before the "@" of an address that needs SMTPUTF8, beside what may in others. Source: RFC 6532 3.2
 _BEYOND_ASCII = re.compile("[\u00a1-\U0010ffff]")
-_COMPAT = HeaderParser(policy=policy.compat32)
+#: a header as every parser reads it: a name, a colon, the rest of the line, and the lines that begin with a blank and hold
+#: more than blanks. Source: RFC 5322 2.2, 2.2.3
+_FIELD = re.compile(r"([!-9;-~]+):((?: [^\r\n]*)?\r\n(?:[ \t][^\r\n]*[^ \t\r\n][^\r\n]*\r\n)*)")
 
 
 def clean_header(text: str, limit: int) -> str:
@@ -100,6 +101,7 @@ def in_angles(value: str, header: str) -> str:
     return f"<{value}>"
 
 
+@lru_cache(maxsize=1024)
 def mailbox(name: str, address: str, header: str) -> str:
     """Return ``Name <address>`` with the name quoted or encoded as it needs; the bare address for no name."""
     checked = recipient_address(address) if header == "To" else check_address(address)
@@ -114,6 +116,7 @@ def mailbox(name: str, address: str, header: str) -> str:
     return f'"{escaped}" <{checked}>'
 
 
+@lru_cache(maxsize=1024)  # the mails of a digest share most of theirs
 def header_line(name: str, value: str, *, utf8: bool = False) -> bytes:
     """Return one header with its line end, folded before spaces that are there already, never inside a token.
 
@@ -158,10 +161,17 @@ def check_head(
     rest = head.replace(b"\r\n", b"")
     if b"\r" in rest or b"\n" in rest or not (rest.isascii() or utf8):
         raise RenderError("a header holds a bare line break or a byte beyond ASCII", template=TEMPLATE)
-    parsed = _COMPAT.parsestr((head + b"\r\n").decode())
-    if parsed.keys() != list(names):
-        raise RenderError(f"expected the headers {list(names)}, found {parsed.keys()}", template=TEMPLATE)
+    found = _FIELD.findall(head.decode())
+    if [name for name, _ in found] != list(names) or "".join(f"{name}:{body}" for name, body in found) != head.decode():
+        raise RenderError(f"expected the headers {list(names)}, found {[name for name, _ in found]}", template=TEMPLATE)
+    values = dict(found)
     for name, wanted in addresses.items():
-        found = [address for _, address in getaddresses([str(parsed[name])])]
-        if found != list(wanted):
-            raise RenderError(f"header {name}: expected {list(wanted)}, found {found}", template=TEMPLATE)
+        shown = _addresses(values[name])
+        if shown != tuple(wanted):
+            raise RenderError(f"header {name}: expected {list(wanted)}, found {list(shown)}", template=TEMPLATE)
+
+
+@lru_cache(maxsize=1024)
+def _addresses(value: str) -> tuple[str, ...]:
+    """Return the addresses that a mail program reads in a header."""
+    return tuple(address for _, address in getaddresses([value.replace("\r\n", "").strip()]))

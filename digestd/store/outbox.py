@@ -69,7 +69,7 @@ _DOT = f"""UPDATE outbox SET
     other_bytes = outbox.other_bytes
       + CASE WHEN sight.blocked OR outbox.sha256 IS NULL OR outbox.sha256 = :sha256 THEN 0 ELSE 1 END,
     sha256 = CASE WHEN sight.blocked THEN outbox.sha256 ELSE :sha256 END
-  FROM (SELECT outbox.id, {_BLOCKED} AS blocked FROM outbox WHERE outbox.id = :key) AS sight
+  FROM (SELECT outbox.id, {_BLOCKED} AS blocked FROM outbox WHERE outbox.id = :key LIMIT 1) AS sight
   WHERE outbox.id = sight.id AND outbox.owner = :owner AND outbox.state = 'claimed' AND outbox.phase = 'env'
   RETURNING *"""  # noqa: S608 # as above
 
