@@ -445,6 +445,9 @@ class Troubles(Protocol):
     def mails(self, prefix: str, *, since: datetime) -> Sequence[datetime]:
         """Return when deliveries were made whose digest key is a prefix and their instant, since an instant, oldest first."""
 
+    def policy_refusals(self, *, since: datetime, most: int) -> tuple[int, int]:
+        """Return how many of the latest hand-overs, since an instant, were refused for what we are, and of how many."""
+
     def tally(self, before: Tally) -> Tally:
         """Return a tally with what was added to the history since; with an empty one, of all that there is."""
 

@@ -31,6 +31,10 @@ KIND = "trouble"
 
 _BROKEN = frozenset({HealthState.BROKEN, HealthState.NOT_A_TOPIC_PAGE, HealthState.STALE})
 
+#: share of mails refused for what we are that is a trouble, and how many it takes to speak of a share
+_MOST_REFUSED = 0.02
+_LEAST_REFUSED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -57,6 +61,10 @@ def find_troubles(overview: Overview, *, patience: timedelta, holds: bool = Fals
     if poison:
         words = "delivery" if poison == 1 else "deliveries"
         found.append(Trouble("poison", f"{poison:,} {words} can never be sent; 'digestd outbox list --state poison'"))
+    refused, ended = overview.refused
+    if refused >= _LEAST_REFUSED and refused > ended * _MOST_REFUSED:
+        why = f"{refused:,} of the last {ended:,} mails were refused for what we are (5.7.x); 'digestd doctor' may know why"
+        found.append(Trouble("reputation", why))
     unknown = overview.outbox.get(DeliveryState.UNCERTAIN, 0) if holds else 0
     if unknown:
         words = "delivery waits" if unknown == 1 else "deliveries wait"

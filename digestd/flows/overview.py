@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from digestd.health import health
@@ -46,6 +46,7 @@ class Overview:
     next_due_at: datetime | None = None  #: the next digest
     troubles: tuple[KnownTrouble, ...] = ()  #: that stand, as the daemon saw them last
     signs: Mapping[str, Sign] = field(default_factory=dict)
+    refused: tuple[int, int] = (0, 0)  #: of the latest hand-overs of a day, those refused for what we are, and all
 
 
 def look(store: Store, specs: Sequence[SourceSpec], *, now: datetime) -> Overview:
@@ -60,6 +61,7 @@ def look(store: Store, specs: Sequence[SourceSpec], *, now: datetime) -> Overvie
         next_due_at=store.subscriptions.next_due_at(),
         troubles=tuple(one for one in store.troubles.known() if one.mended_at is None),
         signs=store.troubles.signs(),
+        refused=store.troubles.policy_refusals(since=now - timedelta(days=1), most=1000),
     )
 
 

@@ -36,6 +36,9 @@ from digestd.store.suppressions import Suppressions, blocked
 #: a row whose worker is gone so often in a row, with nothing sent, is what ends the workers
 POISON_AFTER = 3
 
+#: why of a row that was refused for what we are (5.7.x), which says nothing of its reader
+POLICY = "refused for what we are"
+
 _BLOCKED = blocked(reader="outbox.reader_id", scope="outbox.scope", kind="outbox.kind")
 _BLOCKED_NEW = blocked(reader="reader.id", scope=":scope", kind=":kind")
 
@@ -93,7 +96,7 @@ def _settlement(outcome: Outcome, *, now: datetime, next_at: datetime | None) ->
         case Sent(reply):
             return _Settlement(DeliveryState.ACCEPTED, "sent", reply=reply)
         case Refused(reply):
-            why = "refused for what we are" if outcome.policy else "refused"
+            why = POLICY if outcome.policy else "refused"
             return _Settlement(DeliveryState.FAILED, "refused", why, reply)
         case Deferred(why, reply) if next_at is None:
             return _Settlement(DeliveryState.FAILED, "deferred", f"expired: {why}", reply, refund=outcome.relay_fault)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from digestd.model.trouble import KnownTrouble, Sign, Tally, Trouble
 from digestd.store.engine import Engine
+from digestd.store.outbox import POLICY
 from digestd.store.rows import instant, maybe_instant, to_instant
 
 
@@ -70,6 +71,16 @@ class SqlTroubles:
             {"since": f"{prefix}{instant(since)}", "until": f"{prefix}~"},
         )
         return [to_instant(row["created_at"]) for row in rows]
+
+    def policy_refusals(self, *, since: datetime, most: int) -> tuple[int, int]:
+        """Return how many of the latest hand-overs, since an instant, were refused for what we are, and of how many."""
+        row = self._engine.query(
+            """SELECT COUNT(*) AS ended, COALESCE(SUM(CASE WHEN outcome = 'refused' AND why = :why THEN 1 ELSE 0 END), 0)
+              AS refused FROM attempt WHERE id > (SELECT COALESCE(MAX(id), 0) FROM attempt) - :most
+            AND ended_at >= :since AND outcome IN ('sent', 'refused')""",
+            {"why": POLICY, "most": most, "since": instant(since)},
+        )[0]
+        return row["refused"], row["ended"]
 
     def tally(self, before: Tally) -> Tally:
         """Return a tally with what was added to the history since."""

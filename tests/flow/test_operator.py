@@ -17,7 +17,7 @@ from digestd.flows.deliver import Delivered, deliver
 from digestd.flows.digest import make_due
 from digestd.flows.operator import Told, find_troubles, tell_operator
 from digestd.flows.overview import AUDITED, look
-from digestd.model.delivery import DeliveryState, Suppression
+from digestd.model.delivery import DeliveryState, Refused, Reply, Suppression
 from digestd.model.source import OutcomeKind, Poll, SourceSpec
 from digestd.model.trouble import Trouble
 from digestd.send.settings import SmtpSettings, TlsMode
@@ -171,6 +171,22 @@ def test_poison_and_audit_findings_are_troubles(store: SqlStore) -> None:
     store.outbox.set_state(key, DeliveryState.FAILED, why="test", now=NOW)
     store.troubles.put_sign(AUDITED, at=NOW)
     assert [] == find_troubles(look(store, [], now=NOW), patience=timedelta(0))
+
+
+@pytest.mark.parametrize(
+    ("refused", "text", "expected"), [(3, "5.7.1 blocked", 1), (2, "5.7.1 blocked", 0), (3, "5.1.1 no", 0)]
+)
+async def test_mails_refused_for_what_we_are(store: SqlStore, refused: int, text: str, expected: int) -> None:
+    """A few refusals of thirty mails for our reputation are a trouble for a day; unknown readers are none."""
+    for number in range(29):
+        let_follow(store, f"r{number}@reef.example", "Reef Sound", now=at("2026-10-01T07:00"))
+    add(store, "Reef Sound", ("2026-10-02", "A Reef at Dusk"), now=at("2026-10-02T06:00"))
+    make_due(make_kitchen(store), now=NOW)
+    answers = iter([Refused(Reply(550, text), policy=text.startswith("5.7"))] * refused)
+    await deliver(store, KeepingChannel(outcome=lambda _: next(answers, None)), Clock(NOW), options())
+    words = f"{refused} of the last 30 mails were refused for what we are (5.7.x); 'digestd doctor' may know why"
+    assert [Trouble("reputation", words)] * expected == find_troubles(look(store, [], now=NOW), patience=timedelta(0))
+    assert [] == find_troubles(look(store, [], now=NOW + timedelta(days=2)), patience=timedelta(0))
 
 
 def test_deliveries_of_unknown_fate_are_a_trouble_where_they_are_held(store: SqlStore) -> None:
