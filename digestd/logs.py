@@ -43,6 +43,9 @@ _SLOT = re.compile(
 )
 _FIXED = frozenset({"at", "level", "logger", "event", "exception"})
 
+#: parts of a line that no text from outside can be in
+_OURS = frozenset({"at", "level", "logger"})
+
 _IDENTIFIER = "digestd"
 _JOURNAL = Path("/run/systemd/journal/socket")
 
@@ -123,7 +126,7 @@ def _time(_: Any, __: str, event: Event) -> Event:
 def _scrubbed(_: Any, __: str, event: Event) -> Event:
     """Shorten addresses and leave out secrets, in every text of a line."""
     for name, value in event.items():
-        if name.startswith("_") or value is None or isinstance(value, bool | int | float):
+        if name.startswith("_") or name in _OURS or value is None or isinstance(value, bool | int | float):
             continue
         event[name] = "***" if _SECRET_FIELD.fullmatch(name) else scrub(str(value))
     return event
