@@ -15,6 +15,7 @@ from digestd.flows.publish import Publisher, PublishOptions
 from digestd.model.feed import FeedSite
 from digestd.store import SqlStore, open_store
 from tests.builders import NOW, make_document
+from tests.schema import check_atom
 
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 OPTIONS = PublishOptions(FeedSite("Reef Papers", "digest.example.org"), base_url="https://digest.example.org")
@@ -51,6 +52,9 @@ def test_feeds_of_a_history_are_read_by_feed_readers(store: SqlStore) -> None:
     Publisher().publish(store, OPTIONS, folder, now=NOW)
     read = {name: feedparser.parse(BytesIO(body)) for name, body in folder.files.items() if name.endswith(".xml")}
     assert [] == [name for name, feed in read.items() if feed.bozo]
+    for name in read:
+        if name.endswith("atom.xml"):
+            check_atom(folder.files[name])
     assert 30 == len(read["llm-agent-training/rss.xml"].entries)
     assert {"all/rss.xml", "momentum/atom.xml", "llm-agent-training/atom.xml"} <= set(read)
 

@@ -26,6 +26,7 @@ from digestd.phrases import affiliations, people
 from digestd.render.feed import FORMATS, check_feed, digest_feed, revisions_feed, split_feed, topic_feed
 from digestd.render.opml import opml_bytes
 from tests.builders import NOW, make_paper
+from tests.schema import check_atom
 
 FOLDER = Path(__file__).parent / "feed"
 BASE = "https://papers.reef.example"
@@ -134,6 +135,8 @@ def test_feed_is_as_it_was(name: str, kind: FeedFormat, request: pytest.FixtureR
     writer = FORMATS[kind]
     body = writer.document(documents()[name], writer.entry)
     check_feed(body, kind)
+    if kind is FeedFormat.ATOM:
+        check_atom(body)
     compare(FOLDER / f"{name}.{kind}", body, request)
 
 

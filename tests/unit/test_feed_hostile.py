@@ -19,6 +19,7 @@ from digestd.model.topic import Topic
 from digestd.render.feed import FORMATS, check_feed, topic_feed
 from digestd.render.opml import opml_bytes
 from tests.builders import NOW, make_feed_paper, make_paper
+from tests.schema import check_atom
 
 #: All C0 and C1 controls, DEL, non-characters of three planes, lone surrogates.
 CONTROLS = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))]
@@ -120,6 +121,8 @@ def assert_harmless(feed: Feed) -> None:
     for kind, writer in FORMATS.items():
         body = writer.document(feed, writer.entry)
         check_feed(body, kind)
+        if kind is FeedFormat.ATOM:
+            check_atom(body)
         assert len(read_titles(body, kind)) == len(feed.entries)
     for html in read_contents(feed):
         seen = Markup(html)

@@ -24,6 +24,7 @@ from digestd.render.web_view import index_groups
 from digestd.templating import build_environment
 from digestd.turns import after_look, turn_lines, turn_subject, turn_title
 from tests.builders import is_noise, make_paper
+from tests.schema import check_atom
 
 NOW = datetime(2026, 9, 30, 6, tzinfo=UTC)
 TODAY = date(2026, 9, 30)
@@ -223,5 +224,7 @@ def test_feed_of_turns_is_written_in_all_formats(kind: FeedFormat) -> None:
     writer = FORMATS[kind]
     body = writer.document(feed, writer.entry)
     check_feed(body, kind)
+    if kind is FeedFormat.ATOM:
+        check_atom(body)
     assert b"Reef Sound is rising: 54 papers in four weeks" in body
     assert body == writer.document(feed, writer.entry)
