@@ -25,6 +25,10 @@ MOST_TEXT = 600
 #: Source: RFC 5321 4.5.3.1.1
 MOST_LOCAL = 64
 
+#: domain of readers that are channels of the settings, a name that can never be anybody's mail domain (RFC 2606 2)
+CHANNEL_DOMAIN = "channel.invalid"
+
+_CHANNEL = re.compile(r"channel:([a-z0-9][a-z0-9_-]{0,39})")
 _MOST_NAME = 100
 _EXAMPLE = "one address like 'ana@example.org'"
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -44,7 +48,8 @@ def parse_reader(text: str, *, line: int | None = None, allow_local: bool = Fals
     Args:
         text: one address, with or without a displayed name.
         line: 1-based line of the file that it stands on, for the error.
-        allow_local: whether hosts of this machine, its net and of tests will do: ``ana@localhost``, ``ana@mail.test``.
+        allow_local: whether hosts of this machine, its net and of tests will do: ``ana@localhost``, ``ana@mail.test``; and
+            channels of the settings: ``channel:team`` is the reader ``team@channel.invalid``.
 
     Raises:
         ConfigError: it is not one plain address; several addresses, comments, groups, routes, quoted local parts and
@@ -56,6 +61,8 @@ def parse_reader(text: str, *, line: int | None = None, allow_local: bool = Fals
     problem = _odd_text(text)
     if problem:
         raise _refused(where, text, problem)
+    if allow_local and (channel := _CHANNEL.fullmatch(text.strip(" \t"))):
+        text = f"{channel[1]}@{CHANNEL_DOMAIN}"
     name, address = _split_name(text.strip(" \t"), where)
     problem = _odd_address(address)
     if problem:
@@ -109,6 +116,12 @@ def parse_recipients(text: str, *, allow_local: bool = False) -> tuple[list[Read
             continue
         readers.append(reader)
     return readers, problems
+
+
+def channel_name(address: str) -> str | None:
+    """Return the channel of the settings that an address stands for, None if it is an address for mail."""
+    local, _, domain = address.rpartition("@")
+    return local if domain.lower() == CHANNEL_DOMAIN else None
 
 
 def clean_name(name: str) -> str:
@@ -191,7 +204,7 @@ def _validate(address: str, *, allow_local: bool) -> ValidatedEmail:
         EmailNotValidError: it is none.
     """
     domain = address.rpartition("@")[2].lower()
-    local = allow_local and domain.rpartition(".")[2] in _LOCAL_DOMAINS
+    local = allow_local and (domain == CHANNEL_DOMAIN or domain.rpartition(".")[2] in _LOCAL_DOMAINS)
     found = validate_email(
         f"{address}.test"
         if local

@@ -254,6 +254,38 @@ class SubscriberSettings(_Section):
     alert: bool = Field(default=False, description="Whether a mail comes when a topic starts to rise or to cool.")
 
 
+class ChannelSettings(_Section):
+    """A channel beside mail, which readers can be: the reader 'channel:team' is the channel named team."""
+
+    name: Text = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$", description="Name of the channel, in small letters.")
+    kind: Literal["webhook", "apprise"] = Field(
+        default="webhook",
+        description="webhook (signed JSON to an address of yours) or apprise (Slack, Matrix, ntfy, ...).",
+    )
+    url: SecretStr | None = Field(
+        default=None, description="Where to: https://..., or an address of apprise; it may hold a secret."
+    )
+    url_file: FilePath | None = Field(
+        default=None, description="File with that address in its place, to keep it out of this one."
+    )
+    secret: SecretStr | None = Field(
+        default=None, description="Secret that a webhook's messages are signed with, of at least 16 characters."
+    )
+    secret_file: FilePath | None = Field(default=None, description="File with that secret in its place.")
+    idempotent: bool = Field(
+        default=False, description="Whether the receiver takes each Idempotency-Key once, so that doubt is sent again."
+    )
+    timeout_s: float = Field(default=60, gt=0, le=600, description="Seconds until a message must have been answered.")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.url is None and self.url_file is None:
+            raise ValueError("url or url_file, found neither")
+        if self.secret is not None and len(self.secret.get_secret_value()) < 16:
+            raise ValueError("a secret of at least 16 characters")
+        return self
+
+
 class ListingSettings(_Section):
     """How listings behave."""
 
@@ -453,8 +485,9 @@ class Settings(_Section):
     topics: tuple[TopicSettings, ...] = ()
     sources: tuple[SourceSettings, ...] = ()
     subscribers: tuple[SubscriberSettings, ...] = ()
+    channels: tuple[ChannelSettings, ...] = ()
 
-    @field_validator("topics", "sources")
+    @field_validator("topics", "sources", "channels")
     @classmethod
     def _different_names(cls, rows: tuple[Any, ...]) -> tuple[Any, ...]:
         names = [(row.label if isinstance(row, SourceSettings) else row.name).casefold() for row in rows]
@@ -462,6 +495,15 @@ class Settings(_Section):
         if twice:
             raise ValueError(f"different names, {shown_value(twice[0])} stands twice")
         return rows
+
+    @model_validator(mode="after")
+    def _known_channels(self) -> Self:
+        known = {channel.name for channel in self.channels}
+        for one in self.subscribers:
+            name = one.address.removeprefix("channel:")
+            if name != one.address and name not in known:
+                raise ValueError(f"a channel of [[channels]] for each subscriber, found {shown_value(one.address)}")
+        return self
 
 
 class _Outside(Settings, BaseSettings):

@@ -5,7 +5,7 @@ All calls of the store are synchronous and belong to one thread a store; see CON
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from typing import Protocol
@@ -31,6 +31,7 @@ from digestd.model.delivery import (
     DeliveryState,
     DigestRecord,
     Envelope,
+    HttpAnswer,
     Message,
     Outcome,
     Suppression,
@@ -704,6 +705,23 @@ class Mailbox(Protocol):
         Raises:
             MailboxError: it could not be marked just now.
         """
+
+
+class WebPost(Protocol):
+    """A way to hand a body to a web server."""
+
+    async def post(self, url: str, headers: Mapping[str, str], body: AsyncIterator[bytes]) -> HttpAnswer:
+        """Send a body whose length stands in the headers, and return the answer; redirects are not followed.
+
+        The parts of the body are asked for one after the other, the next when the one before is written. What the iterator
+        raises passes through.
+
+        Raises:
+            FetchError: there was no connection or no readable answer; whether the body had been written, the iterator knows.
+        """
+
+    async def aclose(self) -> None:
+        """Give back all connections; a second call does nothing."""
 
 
 class Channel(Protocol):

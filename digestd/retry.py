@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from digestd.model.delivery import Deferred, Outcome, Refused, Reply, Sent, Uncertain
+from digestd.model.delivery import Deferred, HttpAnswer, Outcome, Refused, Reply, Sent, Uncertain
 
 #: waits between attempts in seconds, the last one for ever; the defaults of a well-known mail server (Postfix, postconf.5)
 _WAITS_S = (300, 600, 1200, 2400, 4000)
@@ -96,6 +96,33 @@ def classify_exit(status: int) -> Outcome:
         # 64, 77 and 78 come from how it was called or set up: the next message would fare no better.
         return Deferred(f"exit status {status}", relay_fault=status != _EX_TEMPFAIL, pause=status in (64, 77, 78))
     return Uncertain(f"ended by signal {-status}" if status < 0 else f"exit status {status}, which says nothing")
+
+
+def classify_http(answer: HttpAnswer) -> Outcome:
+    """Return what the answer of a web server to a whole message means.
+
+    A redirect is not followed: it would carry the message to a place that nobody has named. It is tried again, for the
+    settings can be mended meanwhile.
+
+    Source: RFC 9110 15; RFC 6585 4; RFC 8470 5.2.
+    """
+    status, said = answer.status, f"HTTP {answer.status}"
+    match status:
+        case 410:
+            return Refused(Reply(550, f"5.1.1 {said}"), suppress=True)
+        case 504:  # the gateway heard nothing from the server behind it, which may have taken the message
+            return Uncertain(f"{said}, the server behind the gateway did not answer")
+        case 408 | 425 | 429:
+            return Deferred(said, wait_s=answer.wait_s)
+        case _ if 200 <= status < 300:
+            return Sent(Reply(250, f"2.0.0 {said}"))
+        case _ if 400 <= status < 500:
+            refused_us = status in (401, 403, 407)
+            return Refused(Reply(554, f"{'5.7.1' if refused_us else '5.0.0'} {said}"), policy=refused_us)
+        case _ if 300 <= status < 400:
+            return Deferred(f"{said}, a redirect, which is not followed")
+        case _:
+            return Deferred(said, wait_s=answer.wait_s)
 
 
 _EX_TEMPFAIL = 75

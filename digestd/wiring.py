@@ -15,12 +15,14 @@ from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from digestd.errors import ConfigError
 
 if TYPE_CHECKING:  # each costs start-up time that commands without it do not pay
     import jinja2
 
+    from digestd.config import ChannelSettings as NamedChannelSettings
     from digestd.config import Settings, SourceSettings
     from digestd.flows.audit import Shelf as FileShelf
     from digestd.flows.collect import CollectOptions, Report
@@ -521,7 +523,57 @@ class App:
         mail = self.settings.mail
         if mail.channel not in CHANNELS:
             raise ConfigError(f"mail.channel: expected one of {', '.join(CHANNELS)}, found '{mail.channel}'")
-        return CHANNELS[mail.channel](self.channel_settings)
+        channel = CHANNELS[mail.channel](self.channel_settings)
+        if not self.settings.channels:
+            return channel
+        from digestd.send.routed import RoutedChannel
+
+        return RoutedChannel(channel, {one.name: self._named_channel(one) for one in self.settings.channels})
+
+    def _named_channel(self, wanted: NamedChannelSettings) -> Channel:
+        """Return a channel of the settings that a reader can be; ConfigError if it cannot be used."""
+        from digestd.send import CHANNELS
+        from digestd.send.settings import AppriseSettings, ChannelSettings, WebhookSettings, is_loopback
+        from digestd.send.webhook import secret_bytes
+        from digestd.watch.guard import LOOPBACK
+        from digestd.watch.post import GuardedPost
+
+        url = _secret_of(wanted.url.get_secret_value() if wanted.url else None, wanted.url_file)
+        secret = _secret_of(wanted.secret.get_secret_value() if wanted.secret else None, wanted.secret_file)
+        try:
+            if wanted.kind == "apprise":
+                return CHANNELS["apprise"](ChannelSettings(apprise=AppriseSettings(url, wanted.timeout_s)))
+            is_here = is_loopback(urlsplit(url).hostname or "")
+            post = GuardedPost(
+                allow_networks=(*self.settings.fetch.allow_networks, *(LOOPBACK if is_here else ())),
+                limit_s=wanted.timeout_s,
+                now=self.clock.now,
+            )
+            webhook = WebhookSettings(
+                url=url,
+                post=post,
+                now=self.clock.now,
+                secret=secret_bytes(secret),
+                idempotent=wanted.idempotent,
+                deadline_s=wanted.timeout_s,
+            )
+            return CHANNELS["webhook"](ChannelSettings(webhook=webhook))
+        except ConfigError as error:
+            raise ConfigError(f"channels: {wanted.name}: {error}") from None
+        except ValueError:
+            raise ConfigError(
+                f"channels: {wanted.name}: expected base64 after whsec_ or an address, found neither"
+            ) from None
+
+    def check_channel(self, reader: Reader) -> None:
+        """Say nothing of a reader that mail or the settings reach; ConfigError for a channel that they do not name."""
+        from digestd.addresses import channel_name
+
+        name, known = channel_name(reader.address), [one.name for one in self.settings.channels]
+        if name is not None and name not in known:
+            raise ConfigError(
+                f"channel: expected one of {', '.join(known) or 'none'} (see [[channels]]), found '{name}'"
+            )
 
     @cached_property
     def channel_settings(self) -> ChannelSettings:
@@ -577,8 +629,6 @@ class App:
     @cached_property
     def publish_options(self) -> PublishOptions:
         """What all feeds share."""
-        from urllib.parse import urlsplit
-
         from digestd.flows.publish import PublishOptions
         from digestd.model.feed import FeedSite
 
@@ -735,6 +785,11 @@ class App:
         opened = self.__dict__.get("store")
         if opened is not None:
             opened.close()
+
+
+def _secret_of(given: str | None, file: Path | None) -> str:
+    """Return a secret as given, or what its file holds; "" for neither."""
+    return _read_text(file, "secret").strip() if file is not None else given or ""
 
 
 def _read_text(file: Path, what: str) -> str:

@@ -96,7 +96,7 @@ def let_follow(
     preferences = Preferences(
         format=form, budget=budget, all_quiet=all_quiet, first=first or First("none"), filter=hide or Filter()
     )
-    wish = Wish(parse_reader(address), topics, parse_schedule(schedule), zone, preferences)
+    wish = Wish(parse_reader(address, allow_local=True), topics, parse_schedule(schedule), zone, preferences)
     return follow(store, wish, LABELS, now=now)
 
 

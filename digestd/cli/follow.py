@@ -55,7 +55,8 @@ def command(
 ) -> int:
     """Let a reader follow topics, or change how.
 
-    ADDRESS may have a name: "Ana Lima <ana@example.org>". A topic is named as its pages name it; one that is not known yet is
+    ADDRESS may have a name: "Ana Lima <ana@example.org>". channel:NAME is a channel of the
+    settings, a webhook or a chat. A topic is named as its pages name it; one that is not known yet is
     made. What a filter would have hidden is shown before anything is sent.
     """
     from digestd.addresses import parse_reader
@@ -80,6 +81,7 @@ def command(
         ),
     )
     with shared.app() as app:
+        app.check_channel(wish.reader)
         done = follow(app.store, wish, app.vocabulary, now=app.now)
         names = {topic.slug: topic.name for topic in app.store.history.topics()}
     for warning in lint(wanted):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from digestd.addresses import channel_name
 from digestd.errors import RenderError
 from digestd.faults import crash_point
 from digestd.flows.commits import GroupCommit
@@ -199,6 +200,8 @@ class _Run:
         state = await self.commits.write(write)
         crash_point("result.done")
         log.info("delivery %s id=%s key=%s attempt=%s", state, row.key, row.digest_key, row.attempts)
+        if channel_name(row.recipient) is not None:
+            return  # what a channel of the settings answers says nothing about the relay
         match outcome:
             case Deferred(relay_fault=True, pause=pause, why=why):
                 self._relay_failed(why, now, pause=pause)
@@ -222,7 +225,10 @@ class _Run:
         row = claimed.delivery
         if outcome.relay_fault:
             return after_fault(self.breaker, now, self.options.draw()).open_until
-        return next_attempt(row.attempts, row.created_at or now, now, self.options.draw())
+        again = next_attempt(row.attempts, row.created_at or now, now, self.options.draw())
+        if again is None or outcome.wait_s is None:
+            return again
+        return max(again, now + timedelta(seconds=outcome.wait_s))
 
     def conclude(self) -> Delivered:
         """Return what the run did; where nothing but faults was seen, however few, the relay is down."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from digestd.addresses import channel_name
 from digestd.errors import NotFoundError
 from digestd.filters import FilterPreview, preview
 from digestd.flows.digest import next_due
@@ -69,6 +70,8 @@ def follow(store: Store, wish: Wish, vocabulary: Vocabulary, *, now: datetime) -
             # the new schedule begins now: it had no slots that could have been missed
             made = replace(made, high_water_at=now)
         store.outbox.lift(reader.canonical, made.public_id or "all", now=now)
+        if channel_name(reader.address) is not None:  # it can confirm nothing: the operator's word is what there is
+            store.outbox.lift(reader.canonical, "all", now=now)
         # from the last slot served, not from now: one that is due already stays due
         made = replace(made, next_due_at=next_due(made, made.high_water_at or now))
         saved = store.subscriptions.put(made, now=now)

@@ -40,6 +40,14 @@ class Message:
     envelope_id: str = ""  #: ENVID where the relay offers DSN (RFC 3461 4.4)
 
 
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What a web server answered to a message."""
+
+    status: int
+    wait_s: float | None = None  #: seconds for which it asks to be left alone (Retry-After)
+
+
 class DeliveryState(StrEnum):
     """Where an outbox row stands (RELIABILITY 3.1)."""
 
@@ -89,6 +97,7 @@ class Deferred:
     reply: Reply | None = None
     relay_fault: bool = False  #: the relay, not this message: the attempt does not count
     pause: bool = False  #: nothing can be sent until a person has mended it (login, TLS)
+    wait_s: float | None = None  #: seconds for which the other side asks to be left alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,22 @@ def _eml(settings: ChannelSettings) -> Channel:
     return EmlFolderChannel(settings.folder)
 
 
+def _webhook(settings: ChannelSettings) -> Channel:
+    from digestd.send.webhook import WebhookChannel
+
+    if settings.webhook is None:
+        raise ConfigError("mail.channel: expected a way for mail, found webhook, which belongs under [[channels]]")
+    return WebhookChannel(settings.webhook)
+
+
+def _apprise(settings: ChannelSettings) -> Channel:
+    from digestd.send.apprise import AppriseChannel
+
+    if settings.apprise is None:
+        raise ConfigError("mail.channel: expected a way for mail, found apprise, which belongs under [[channels]]")
+    return AppriseChannel(settings.apprise)
+
+
 #: Name of a channel to what opens it.
 CHANNELS: Mapping[str, Callable[[ChannelSettings], Channel]] = {
     "smtp": _smtp,
@@ -52,4 +68,6 @@ CHANNELS: Mapping[str, Callable[[ChannelSettings], Channel]] = {
     "sendmail": _sendmail,
     "maildir": _maildir,
     "eml": _eml,
+    "webhook": _webhook,
+    "apprise": _apprise,
 }

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from digestd.errors import ConfigError
+from digestd.ports import WebPost
 
 
 def is_loopback(host: str) -> bool:
@@ -122,6 +126,37 @@ class SendmailSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """A web server that takes digests as JSON.
+
+    Raises:
+        ConfigError: the way to another machine is not encrypted, or the secret cannot be read.
+    """
+
+    url: str = field(repr=False)  #: may hold a secret
+    post: WebPost
+    now: Callable[[], datetime]
+    secret: bytes = field(default=b"", repr=False)  #: empty: messages are not signed
+    idempotent: bool = False  #: the receiver takes each key once: what may have arrived is sent again
+    deadline_s: float = 60
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+            raise ConfigError("channel url: expected https:// (http:// only to this machine), found something else")
+        if parts.username is not None or parts.password is not None:
+            raise ConfigError("channel url: expected no login before the host, found one")
+
+
+@dataclass(frozen=True, slots=True)
+class AppriseSettings:
+    """A service that the library apprise can write to."""
+
+    url: str = field(default="", repr=False)  #: as apprise wants it; holds secrets
+    deadline_s: float = 60
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelSettings:
     """What any of the channels may need; each takes its own part."""
 
@@ -129,3 +164,5 @@ class ChannelSettings:
     lmtp: LmtpSettings = LmtpSettings()
     sendmail: SendmailSettings = SendmailSettings()
     folder: Path | None = None  #: of channels that write files
+    webhook: WebhookSettings | None = None
+    apprise: AppriseSettings | None = None

@@ -68,6 +68,8 @@ PRIVATE: tuple[Network, ...] = tuple(
     ipaddress.ip_network(net)
     for net in ("10.0.0.0/8", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7")
 )
+#: This machine.
+LOOPBACK: tuple[Network, ...] = tuple(ipaddress.ip_network(net) for net in ("127.0.0.0/8", "::1/128"))
 _GLOBAL_V6 = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 

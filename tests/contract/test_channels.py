@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,16 +17,22 @@ from digestd.model.delivery import Deferred, Fenced, Message, Refused, Sent
 from digestd.ports import Channel
 from digestd.send import CHANNELS
 from digestd.send.settings import (
+    AppriseSettings,
     ChannelSettings,
     Deadlines,
     LmtpSettings,
     SendmailSettings,
     SmtpSettings,
     TlsMode,
+    WebhookSettings,
 )
+from digestd.watch.guard import LOOPBACK
+from digestd.watch.post import GuardedPost
 from tests.builders import make_message
+from tests.http_faults import PostServer
 from tests.smtp_faults import FaultServer, Script
 
+NOW = datetime(2026, 11, 30, 7, 30, tzinfo=UTC)
 #: keeps what it reads beside itself, and only when it has read all of it
 PROGRAM = """#!/bin/sh
 draft="$(dirname "$0")/draft.$$"
@@ -39,6 +48,17 @@ class Opened:
     kept: Callable[[], Sequence[bytes]]
 
 
+def _as_mail(body: bytes, field: str) -> bytes:
+    """Return the mail of ``make_message`` that a JSON text was read from; its number stands in the first line."""
+    text = json.loads(body)[field].strip()
+    number = int(text.partition(".")[0].removeprefix("Message "))
+    return next(
+        mail.body
+        for mail in (make_message(number, size=size) for size in (600, 200_000))
+        if mail.body.decode().partition("\r\n\r\n")[2].replace("\r\n", "\n").strip() == text
+    )
+
+
 def _bytes_of(folder: Path, pattern: str) -> list[bytes]:
     return sorted(file.read_bytes() for file in folder.glob(pattern))
 
@@ -46,9 +66,11 @@ def _bytes_of(folder: Path, pattern: str) -> list[bytes]:
 @asynccontextmanager
 async def opened(name: str, folder: Path, script: Script | None = None) -> AsyncIterator[Opened]:
     """Open a channel by its name, against what it needs on the other side."""
-    server = FaultServer((script,) if script else ())
+    if name == "apprise" and find_spec("apprise") is None:
+        pytest.skip("the extra apprise is not installed")
+    server, web = FaultServer((script,) if script else ()), PostServer()
     quick = Deadlines(connect_s=5, command_s=5, before_dot_s=10, dot_s=5, quit_s=1)
-    async with server.running():
+    async with server.running(), web.running():
         program = folder / "sendmail"
         program.write_text(PROGRAM)
         program.chmod(0o755)
@@ -58,6 +80,12 @@ async def opened(name: str, folder: Path, script: Script | None = None) -> Async
                 lmtp=LmtpSettings(host="127.0.0.1", port=server.port, deadlines=quick),
                 sendmail=SendmailSettings(program, deadline_s=10),
                 folder=folder / "mail",
+                webhook=WebhookSettings(
+                    url=web.url,
+                    post=GuardedPost(allow_networks=LOOPBACK, limit_s=10, now=lambda: NOW),
+                    now=lambda: NOW,
+                ),
+                apprise=AppriseSettings(f"json://127.0.0.1:{web.port}/hook"),
             )
         )
         kept: dict[str, Callable[[], Sequence[bytes]]] = {
@@ -67,6 +95,8 @@ async def opened(name: str, folder: Path, script: Script | None = None) -> Async
             "sendmail": lambda: [body.replace(b"\n", b"\r\n") for body in _bytes_of(folder, "kept.*")],
             "maildir": lambda: _bytes_of(folder, "mail/new/*") + _bytes_of(folder, "mail/cur/*"),
             "eml": lambda: _bytes_of(folder, "mail/*.eml"),
+            "webhook": lambda: sorted(_as_mail(post.body, "text") for post in web.kept),
+            "apprise": lambda: sorted(_as_mail(post.body, "message") for post in web.kept),
         }
         try:
             yield Opened(channel, kept[name])

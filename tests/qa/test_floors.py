@@ -50,6 +50,7 @@ MODULES = {
 
 #: third-party package -> where it may be imported: a folder or a module
 CONFINED = {
+    "apprise": ("send",),
     "aiosmtplib": ("send",),
     "apscheduler": ("schedule", "daemon"),
     "backports": ("watch",),
