@@ -13,7 +13,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -237,13 +238,14 @@ async def load(port: int, *, known: bool) -> float:
     return done / seconds
 
 
-def serve(name: str, folder: Path, *, known: bool) -> float:
-    """Return answers a second of one server in a process of its own."""
+@contextmanager
+def running(name: str, folder: Path) -> Iterator[int]:
+    """Run one server in a process of its own and yield its port."""
     command = [sys.executable, "-m", "bench.web", name, str(folder)]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        return asyncio.run(load(int(process.stdout.readline()), known=known))
+        yield int(process.stdout.readline())
     finally:
         process.terminate()
         try:
@@ -251,6 +253,65 @@ def serve(name: str, folder: Path, *, known: bool) -> float:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def serve(name: str, folder: Path, *, known: bool) -> float:
+    """Return answers a second of one server."""
+    with running(name, folder) as port:
+        return asyncio.run(load(port, known=known))
+
+
+# ---- slow clients
+
+#: what clients say that never come to an end
+SLOW = (
+    b"",
+    b"GET / HT",
+    b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ",
+    b"POST /follow HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 900\r\n\r\na=",
+)
+SOCKETS, GOOD = 500, 400
+
+
+async def ask_beside_slow(port: int) -> float:
+    """Return the milliseconds within which 99 of 100 good requests are answered while 500 sockets are held open."""
+    request = f"GET /feeds/{FEED} HTTP/1.1\r\nHost: digest.example.org\r\nConnection: close\r\n\r\n".encode()
+    ended = asyncio.Event()
+
+    async def hold(number: int) -> None:
+        """Be a slow client; closed, come again."""
+        while not ended.is_set():
+            with suppress(OSError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(SLOW[number % len(SLOW)])
+                while not ended.is_set() and not reader.at_eof():
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(reader.read(1000), 0.5)
+                    writer.write(b"a")
+                writer.close()
+            await asyncio.sleep(0.1)
+
+    slow = [asyncio.create_task(hold(number)) for number in range(SOCKETS)]
+    await asyncio.sleep(2)
+    times = []
+    for _ in range(GOOD):
+        begin = time.perf_counter()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request)
+        answer = await asyncio.wait_for(reader.read(), 30)
+        times.append(time.perf_counter() - begin)
+        assert answer.startswith(b"HTTP/1.1 200"), answer[:100]
+        writer.close()
+        await asyncio.sleep(0.02)
+    ended.set()
+    await asyncio.wait(slow, timeout=10)
+    return 1000 * sorted(times)[int(len(times) * 0.99)]
+
+
+def beside_slow(folder: Path) -> float:
+    """Return the same of the daemon's server."""
+    with running("ours", folder) as port:
+        return asyncio.run(ask_beside_slow(port))
 
 
 # ---- publishing
@@ -325,6 +386,15 @@ PART = Part(
         _serving("feed, known (304)", True, "bare", "bare starlette", 0.8),
         _serving("feed, all of it (200)", False, "static", "StaticFiles", 1.0),
         _serving("feed, known (304)", True, "static", "StaticFiles", 6.0),
+        Measure(
+            f"a good request beside {SOCKETS} slow sockets, p99",
+            "ms",
+            beside_slow,
+            1000.0,
+            "1 s",
+            1.0,
+            more_is_better=False,
+        ),
         # six documents a topic; three of all topics, three of topics that turn, one list
         _publishing("first time", "first", 6 * TOPICS + 7, 1.5),
         _publishing("nothing changed", "same", 0, 0.05),

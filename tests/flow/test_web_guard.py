@@ -193,7 +193,7 @@ async def test_slow_clients_are_closed_and_others_served(house: House, monkeypat
         b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /he",
     )
     async with served(house, ServerLimits(request_s=1.5, idle_s=1, connections=800)) as port:
-        slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
+        slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(500)]
         for number, (_, writer) in enumerate(slow):
             writer.write(starts[number % len(starts)])
         answers = [await ask(port, GOOD) for _ in range(20)]
