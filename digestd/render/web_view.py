@@ -25,6 +25,9 @@ from digestd.render.feed_xml import web_url
 from digestd.summary import summarise
 
 WEEKS = 12
+
+#: weeks that the name of a day takes under a chart, on a phone too
+_TICK_ROOM = 3
 _TOP, _HEIGHT = 20, 150
 _GAP, _GROUP_GAP = 0.28, 0.8
 _LEAST_PEAK = 4
@@ -36,7 +39,8 @@ _GROUPS: tuple[tuple[str, tuple[Trend, ...], str], ...] = (
     ("Rising", (Trend.UP,), ""),
     ("Steady", (Trend.STEADY,), "within the noise of their counts"),
     ("Cooling", (Trend.DOWN,), ""),
-    ("Few papers", (Trend.FEW, Trend.NEW_TOPIC), "under ten in four weeks, not rated"),
+    ("Few papers", (Trend.FEW,), "counts too small for a percent"),
+    ("New topics", (Trend.NEW_TOPIC,), "under eight weeks of data, not rated"),
     ("No figures yet", (Trend.UNKNOWN, Trend.QUIET), ""),
 )
 
@@ -93,7 +97,7 @@ class DayGroup:
 def index_groups(
     summaries: Iterable[TopicSummary], *, skip: int = 0, limit: int | None = None
 ) -> tuple[IndexGroup, ...]:
-    """Return the index: Rising (largest first), Steady, Cooling, Few papers; groups without topics are left out.
+    """Return the index: Rising (largest first), Steady, Cooling, Few papers, New topics; groups without topics are left out.
 
     Args:
         summaries: in any order.
@@ -138,8 +142,8 @@ def _change(trend: Trend, percent: int | None) -> str:
 
 
 def _small_bars(summary: TopicSummary) -> str:
-    series = summary.momentum.weekly
-    if len(series) != WEEKS:
+    series = summary.momentum.weekly[-WEEKS:]
+    if not series:
         return ""
     label = f"{summary.topic.name}: weekly papers {spark.in_numbers(series)}"
     return spark.svg(series, label=label, partial=summary.momentum.partial)
@@ -280,10 +284,15 @@ class Chart:
 
 
 def chart(momentum: Momentum) -> Chart | None:
-    """Return the chart of a topic, None without twelve weekly numbers; they are never invented."""
-    series, first = momentum.weekly, momentum.weekly_from
-    if len(series) != WEEKS or first is None:
+    """Return the chart of a topic, None without weekly numbers: they are never invented.
+
+    A younger series stands on the right, under the same last four weeks; where nothing is known, nothing is drawn.
+    """
+    series, first = momentum.weekly[-WEEKS:], momentum.weekly_from
+    if not series or first is None:
         return None
+    first += timedelta(weeks=len(momentum.weekly) - len(series))
+    blank = WEEKS - len(series)
     total = WEEKS + 9 * _GAP + 2 * _GROUP_GAP
     places, x = [], 0.0
     for week in range(WEEKS):
@@ -295,7 +304,7 @@ def chart(momentum: Momentum) -> Chart | None:
 
     peak, base = max(*series, _LEAST_PEAK), _TOP + _HEIGHT
     bars = []
-    for week, papers in enumerate(series):
+    for week, papers in enumerate(series, blank):
         height = 1 if papers == 0 else max(3, round(papers / peak * _HEIGHT))
         hollow = momentum.partial and week == WEEKS - 1 and papers > 0
         bars.append(
@@ -311,9 +320,9 @@ def chart(momentum: Momentum) -> Chart | None:
             )
         )
     spans = _spans(momentum, places, percent)
-    weeks = [first + timedelta(weeks=week) for week in range(WEEKS)]
-    names = [phrases.day(week) for week in weeks]
-    ticks = [(percent(places[week]), names[week], "start") for week in (0, 4, 8)] + [("100%", names[-1], "end")]
+    names = [phrases.day(first + timedelta(weeks=week)) for week in range(len(series))]
+    starts = [blank, *(week for week in (4, 8) if week - blank >= _TICK_ROOM)] if len(series) > _TICK_ROOM else []
+    ticks = [(percent(places[week]), names[week - blank], "start") for week in starts] + [("100%", names[-1], "end")]
     return Chart(
         bars=tuple(bars),
         ticks=tuple(ticks),
@@ -328,8 +337,8 @@ def chart(momentum: Momentum) -> Chart | None:
 
 def _spans(momentum: Momentum, places: Sequence[float], percent: Callable[[float], str]) -> tuple[ChartSpan, ...]:
     """Return the sums under the last two groups of four, if they are the numbers of the headline."""
-    before, now = sum(momentum.weekly[4:8]), sum(momentum.weekly[8:])
-    if (before, now) != (momentum.previous, momentum.current):
+    before, now = sum(momentum.weekly[-8:-4]), sum(momentum.weekly[-4:])
+    if len(momentum.weekly) < 8 or (before, now) != (momentum.previous, momentum.current):
         return ()
     return tuple(
         ChartSpan(

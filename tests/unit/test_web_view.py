@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ def summary(name: str, current: int | None, previous: int | None, **fields: obje
 
 
 def test_index_has_look_order_and_words() -> None:
-    """Rising by size, then Steady, Cooling, Few papers; small counts and unknown ones get no percent."""
+    """Rising by size, then Steady, Cooling, Few papers, New topics; what is few, new or unknown gets no percent."""
     groups = web_view.index_groups(
         [
             summary("Few", 7, 2),
@@ -38,12 +39,14 @@ def test_index_has_look_order_and_words() -> None:
             summary("Same", 36, 41),
             summary("Up", 40, 20),
             summary("Upmost", 54, 22),
+            summary("Young", 47, 23, weeks=6),
+            summary("Burst", 54, 3),
             summary("Unknown", None, None),
         ]
     )
     assert [
-        ("Rising", ["Upmost", "Up"]), ("Steady", ["Same"]), ("Cooling", ["Falls"]), ("Few papers", ["Few"]),
-        ("No figures yet", ["Unknown"]),
+        ("Rising", ["Upmost", "Up"]), ("Steady", ["Same"]), ("Cooling", ["Falls"]), ("Few papers", ["Burst", "Few"]),
+        ("New topics", ["Young"]),         ("No figures yet", ["Unknown"]),
     ] == [(group.name, [row.name for row in group.rows]) for group in groups]  # fmt: skip
     rows = {row.name: (row.current, row.previous, row.change, row.share, row.css) for g in groups for row in g.rows}
     assert ("54", "22", "+145%", "–", "up") == rows["Upmost"]
@@ -80,13 +83,36 @@ def test_chart_prints_no_sums_that_are_not_the_headlines() -> None:
     assert () == chart.spans
 
 
-def test_no_chart_without_twelve_weeks() -> None:
+def test_no_chart_without_weeks() -> None:
     """Weeks are never invented."""
-    assert web_view.chart(Momentum(weekly=SERIES[:11], weekly_from=date(2026, 7, 13))) is None
     assert web_view.chart(Momentum()) is None
+    assert web_view.chart(Momentum(weekly=SERIES)) is None
 
 
-@given(st.lists(st.integers(0, 10_000), min_size=12, max_size=12), st.booleans())
+@pytest.mark.parametrize(
+    ("weeks", "ticks"),
+    [
+        (1, ["Sep 28"]),
+        (3, ["Sep 28"]),
+        (4, ["Sep 7", "Sep 28"]),
+        (6, ["Aug 24", "Sep 28"]),
+        (7, ["Aug 17", "Sep 7", "Sep 28"]),
+        (11, ["Jul 20", "Aug 10", "Sep 7", "Sep 28"]),
+    ],
+)
+def test_chart_of_a_young_history_stands_on_the_right(weeks: int, ticks: list[str]) -> None:
+    """Fewer weeks stand where they would among twelve, so that the last four are the last four; the rest stays blank."""
+    first = date(2026, 9, 28) - timedelta(weeks=weeks - 1)
+    young = web_view.chart(Momentum(weekly=SERIES[-weeks:], weekly_from=first, partial=True))
+    grown = web_view.chart(Momentum(weekly=SERIES, weekly_from=date(2026, 7, 13), partial=True))
+    assert young is not None
+    assert grown is not None
+    assert [(bar.x, bar.css) for bar in grown.bars[-weeks:]] == [(bar.x, bar.css) for bar in young.bars]
+    assert grown.rows[-weeks:] == young.rows
+    assert ticks == [tick[1] for tick in young.ticks]
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=12), st.booleans())
 @settings(max_examples=100)
 def test_bars_stand_on_the_baseline_inside_the_picture(series: list[int], partial: bool) -> None:
     """Every bar ends on the baseline and none leaves the picture; more papers are never a lower bar."""
