@@ -615,6 +615,16 @@ def notify_socket() -> str | None:
     return os.environ.get("NOTIFY_SOCKET") or None
 
 
+#: number of the first file that a service manager hands over (sd_listen_fds(3))
+FIRST_PASSED = 3
+
+
+def passed_sockets() -> int:
+    """Return how many listening sockets the service manager handed to this process, from file 3 on (sd_listen_fds(3))."""
+    given = os.environ.get("LISTEN_FDS", "")
+    return int(given) if given.isdigit() and os.environ.get("LISTEN_PID") == str(os.getpid()) else 0
+
+
 def watchdog_seconds() -> float | None:
     """Return how often the service manager wants to hear from us at the least (sd_watchdog_enabled(3)); None: never."""
     given = os.environ.get("WATCHDOG_USEC", "")

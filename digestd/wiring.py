@@ -686,15 +686,19 @@ class App:
     ) -> WebServer:
         """Return a web server, listening but not yet answering: of the pages, if not of another application.
 
+        The pages are served where the service manager listens, if it does, else where the settings say.
+
         Raises:
             ConfigError: the address is taken, or not of this machine.
         """
-        from digestd.web.server import WebServer, listen
+        from digestd.config import FIRST_PASSED, passed_sockets
+        from digestd.web.server import WebServer, listen, take_over
 
         web = self.settings.web
+        is_passed = host is None and port is None and passed_sockets() > 0
         host, port = web.host if host is None else host, web.port if port is None else port
         try:
-            socket = listen(host, port)
+            socket = take_over(FIRST_PASSED) if is_passed else listen(host, port)
         except OSError as error:
             raise ConfigError(f"web: listening on {host} port {port}: {error.strerror or error}") from error
         return WebServer(application or self.web_app(), [socket])

@@ -53,6 +53,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "restore": ("restore", "Put a backup in place of the history."),
     "opml": ("opml", "Import and export lists of feeds."),
     "config": ("config", "Check and show the settings."),
+    "systemd": ("systemd", "Print units for the service manager."),
+    "completion": ("completion", "Print the completion script of a shell."),
+    "man": ("man", "Print the manual page."),
     "demo": ("demo", "Show the whole way from a page to a mail, on sample pages."),
 }
 

@@ -7,6 +7,7 @@ few seconds to say what it wants, and a few connections more than are useful are
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -123,6 +124,21 @@ class WebServer:
         """Answer what is under way and end; a second call does nothing."""
         self._server.should_exit = True
         self._server.ending.set()
+
+
+def take_over(number: int) -> socket.socket:
+    """Return a listening socket that the service manager opened, by the number of its file.
+
+    Raises:
+        OSError: there is no such file, or it is no socket.
+    """
+    # the file stays open when this one is closed: a reload or a second server can take it over again
+    listener = socket.socket(fileno=os.dup(number))
+    if listener.family not in (socket.AF_INET, socket.AF_INET6):
+        listener.close()
+        raise OSError("expected a socket of an internet address from the service manager")
+    listener.setblocking(False)
+    return listener
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -28,9 +28,13 @@ sys.path[:0] = ["/usr/lib/digestd-test/digestd", "/usr/lib/digestd-test/packages
 from digestd.cli import main
 main()
 """
+#: the pages' socket is the service manager's, on a port that the settings do not name
+SOCKET = "[Socket]\nListenStream=127.0.0.1:8765\n"
+#: a loop that has stopped is found in seconds
+IMPATIENT = "[Service]\nWatchdogSec=6\nRestartSec=1\n"
 SETTINGS = """[web]
 base_url = "http://127.0.0.1:8765"
-port = 8765
+port = 8766
 [mail]
 from_address = "digest@example.org"
 channel = "eml"
@@ -58,15 +62,22 @@ ExecStopPost=/bin/systemctl poweroff --force
 DRIVE = """
 wait_for() { for turn in $(seq 300); do eval "$1" && return; sleep 0.1; done; echo "never: $1"; }
 said() { echo "$1=$2" >> /out/seen; }
-systemctl start digestd; said start $?
+systemctl start digestd.socket digestd; said start $?
 cd /var/lib/digestd
 mkdir incoming; chown "$(stat -Lc %u:%g .)" incoming
 for page in 6 1; do
+    if [ $page = 1 ]; then
+        stopped="$(systemctl show -P MainPID digestd)"
+        kill -STOP "$stopped"
+    fi
     cp /usr/lib/digestd-test/digestd/seeds/llm-agent-training.page-$page.txt incoming/$page.part
     chown "$(stat -Lc %u:%g .)" incoming/$page.part
     mv incoming/$page.part incoming/page-$page.txt
     wait_for '! test -e incoming/page-$page.txt' >> /out/seen
 done
+said other_process "$(test "$stopped" != "$(systemctl show -P MainPID digestd)"; echo $?)"
+said restarts "$(systemctl show -P NRestarts digestd)"
+said watchdog "$(journalctl -u digestd -o cat | grep -c 'Watchdog timeout')"
 wait_for 'grep -q "^Subject: .*30 new" mail/*.eml 2>/dev/null' >> /out/seen
 said subjects "$(cat mail/*.eml | grep -c '^Subject: .*30 new')"
 said quarantine "$(ls incoming/quarantine 2>/dev/null)"
@@ -75,6 +86,7 @@ import urllib.request
 feed = urllib.request.urlopen("http://127.0.0.1:8765/feeds/llm-agent-training/atom.xml")
 print(feed.read().count(b"<entry"))' > /out/entries 2>&1
 said entries "$(tail -1 /out/entries)"
+digestd --db digestd.sqlite audit > /out/audit 2>&1; said audit $?
 systemctl reload digestd; said reload $?
 wait_for 'journalctl -u digestd -o cat | grep -q "settings reloaded"' >> /out/seen
 echo "nonsense = 1" >> /etc/digestd/digestd.toml
@@ -142,6 +154,9 @@ def furnish(root: Path) -> None:
     (credentials / PASSWORD).write_text(SECRET)
     (credentials / PASSWORD).chmod(0o600)
     shutil.copy(ROOT / "digestd.service", units)
+    (units / "digestd.socket").write_text(SOCKET)
+    (units / "digestd.service.d").mkdir()
+    (units / "digestd.service.d/impatient.conf").write_text(IMPATIENT)
     (units / "test.target").write_text(TARGET)
     (units / "drive.service").write_text(DRIVER)
     (root / "etc/digestd/digestd.toml").write_text(SETTINGS)
@@ -154,7 +169,7 @@ def furnish(root: Path) -> None:
 
 
 def test_unit_under_a_real_service_manager(machine: Path, tmp_path: Path) -> None:
-    """Start, page, mail, feed, reload, refused reload, stop; the password is in no environment, log or history."""
+    """A stopped loop is killed and nothing lost or told twice; feed by passed socket, reloads, stop; the password nowhere."""
     out = tmp_path / "out"
     out.mkdir()
     packages = sysconfig.get_path("purelib")
@@ -182,9 +197,13 @@ def test_unit_under_a_real_service_manager(machine: Path, tmp_path: Path) -> Non
     seen = dict(line.partition("=")[::2] for line in (out / "seen").read_text().splitlines())
     assert seen == {
         "start": "0",
+        "other_process": "0",
+        "restarts": "1",
+        "watchdog": "1",
         "subjects": "1",
         "quarantine": "",
         "entries": "30",
+        "audit": "0",
         "reload": "0",
         "bad_reload": "1",
         "active": "active",
