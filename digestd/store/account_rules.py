@@ -116,7 +116,7 @@ _DIGESTS = (
           OR told_item.position > digest.upto OR (ledger.kind = 'revision') <> (told_item.once = 'revision')
           OR (told_item.once = 'paper' AND ledger.paper_id <> told_item.paper_id)
           OR (told_item.once <> 'revision' AND ledger.topic_id <> told_item.topic_id)
-          OR (told_item.position > digest.after_position AND ledger.kind IN ('baseline', 'backfill'))
+          OR (told_item.position > digest.after_position AND ledger.kind IN ('baseline', 'backfill') AND digest.id <> {_FIRST})
           OR (told_item.position <= digest.after_position AND (told_item.once = 'revision' OR digest.id <> {_FIRST}))""",  # noqa: S608 # as above
     ),
     Rule(

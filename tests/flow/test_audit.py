@@ -98,6 +98,18 @@ def test_audit_is_clean_after_two_mornings(store: SqlStore) -> None:
     assert store.outbox.counts()[DeliveryState.ACCEPTED] == sample.looked_at > 4
 
 
+def test_audit_is_clean_where_a_reader_came_before_the_first_page(tmp_path: Path) -> None:
+    """A reader who follows a topic before any page of it is read gets the welcome that was asked for, which is no fault."""
+    store = open_store(tmp_path / "history.sqlite")
+    let_follow(store, "ana@example.org", "Reef Sound", now=MONDAY, first=First("latest", 2))
+    start(store, "Reef Sound", now=MONDAY)
+    make_due(make_kitchen(store), now=SLOT)
+    (welcome,) = store.accounts.stretches([1])[1]
+    report = look(store)
+    store.close()
+    assert (2, []) == (len(welcome.papers), [str(finding) for finding in report.findings])
+
+
 def test_audit_of_an_empty_history_is_clean(tmp_path: Path) -> None:
     """A history in which nothing has happened is in order."""
     store = open_store(tmp_path / "empty.sqlite")
