@@ -7,6 +7,7 @@ import base64
 import json
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from digestd.errors import ConfigError
 from digestd.flows.deliver import deliver
 from digestd.flows.digest import make_due
 from digestd.model.delivery import Deferred, DeliveryState, HttpAnswer, Outcome, Refused, Sent, Uncertain
+from digestd.model.subscription import First
 from digestd.ports import Channel
 from digestd.retry import classify_http
 from digestd.send.routed import RoutedChannel
@@ -300,3 +302,38 @@ def test_declared_reader_must_be_a_known_channel(desk: Desk) -> None:
     desk.configure('[[subscribers]]\naddress = "channel:tame"\ntopics = ["Reef Sound"]')
     checked = desk("config", "check")
     assert (78, True) == (checked.status, "channel:tame" in checked.err)
+
+
+KILLED = """
+import os, sys
+from digestd import faults
+from digestd.cli import run
+point = sys.argv[1]
+faults.HOOK = lambda name: os._exit(9) if name == point else None
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("point", "posts", "flagged"), [("dot.before", 1, False), ("dot.done", 1, True), ("result.read", 2, True)]
+)
+async def test_killed_delivery_is_made_good(tmp_path: Path, point: str, posts: int, flagged: bool) -> None:
+    """A process that dies before the last octet has sent nothing; after it, the same message comes again with the same key."""
+    history, config = tmp_path / "history.sqlite", tmp_path / "digestd.toml"
+    store = open_store(history)
+    let_follow(store, "channel:team", "Reef Sound", now=MONDAY, first=First("latest", 2))
+    start(store, "Reef Sound", now=MONDAY)
+    make_due(make_kitchen(store), now=SLOT)
+    store.close()
+    async with PostServer().running() as server:
+        config.write_text(f'[store]\npath = "{history}"\n[[channels]]\nname = "team"\nurl = "{server.url}"\n')
+        for where, now in ((point, SLOT), ("", SLOT + timedelta(minutes=1)), ("", SLOT + timedelta(hours=1))):
+            call = [sys.executable, "-c", KILLED, where, "--config", str(config), "--now", now.isoformat(), "deliver"]
+            process = await asyncio.create_subprocess_exec(*call, stderr=asyncio.subprocess.PIPE)
+            _, said = await process.communicate()
+            assert (9 if where else 0) == process.returncode, said.decode()
+    store = open_store(history)
+    (row,) = store.outbox.deliveries()
+    store.close()
+    assert (DeliveryState.ACCEPTED, flagged, posts) == (row.state, row.flagged, len(server.kept))
+    assert 1 == len({(post.headers["webhook-id"], post.body) for post in server.kept})

@@ -62,6 +62,7 @@ def test_wheel_holds_code_templates_and_samples(wheel: Path) -> None:
     wanted = {f"digestd/{path.relative_to(ROOT)}" for path in (ROOT / "templates").rglob("*") if path.is_file()}
     wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "digestd").rglob("*.py")}
     wanted |= {f"digestd/seeds/{SAMPLE.name}", "digestd/config_files/digestd.toml", "digestd/py.typed"}
+    wanted |= {"digestd/units/digestd.service", "digestd/units/digestd.socket"}
     assert set() == wanted - names
     assert [] == [name for name in names if name.startswith(("tests/", "bench/"))]
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -83,3 +84,11 @@ def test_wheel_renders_from_elsewhere(python: Path, tmp_path: Path) -> None:
     """`digestd demo` finds templates and samples in the wheel and makes a digest of them."""
     run(python, "-m", "digestd", "demo", "--out", tmp_path / "demo")
     assert [] != list((tmp_path / "demo").rglob("*.html"))
+
+
+def test_wheel_prints_its_surroundings(python: Path) -> None:
+    """Unit, socket, completion and manual come from the wheel; the unit calls the interpreter that it is installed for."""
+    assert f"ExecStart={python} -m digestd run" in run(python, "-m", "digestd", "systemd", "print")
+    assert "ListenStream=" in run(python, "-m", "digestd", "systemd", "print", "--socket")
+    assert "_DIGESTD_COMPLETE" in run(python, "-m", "digestd", "completion", "bash")
+    assert run(python, "-m", "digestd", "man").startswith(".TH DIGESTD 1")
