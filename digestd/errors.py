@@ -104,5 +104,9 @@ class RenderError(DigestdError):
         self.template = template
 
 
+class MovedError(DigestdError):
+    """The history was at work on another machine; nothing is sent until a person says that it is no copy of one."""
+
+
 class ChannelError(DigestdError):
     """A channel cannot be used at all; says nothing about single deliveries."""

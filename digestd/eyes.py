@@ -14,8 +14,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from digestd.errors import MovedError
 from digestd.flows.audit import audit
 from digestd.flows.deliver import Delivered
+from digestd.flows.home import check_home
 from digestd.flows.operator import Told, find_troubles, tell_operator
 from digestd.flows.overview import AUDITED, WORKED, look
 from digestd.model.trouble import Trouble
@@ -126,7 +128,7 @@ def look_around(app: App, eyes: Eyes, *, now: datetime) -> Told:
     overview = look(app.store, app.source_specs, now=now)
     patience, holds = timedelta(seconds=app.settings.operator.patience_s), app.settings.mail.on_uncertain == "hold"
     found = find_troubles(overview, patience=patience, holds=holds)
-    found += [*eyes.troubles(now), *_disk(app.store_path.parent)]
+    found += [*eyes.troubles(now), *_disk(app.store_path.parent), *_elsewhere(app)]
     return tell_operator(app.kitchen, app.operators, found, is_sure=eyes.is_sure, now=now)
 
 
@@ -135,6 +137,14 @@ def _disk(folder: Path) -> list[Trouble]:
     if free >= DISK_FLOOR:
         return []
     return [Trouble("disk", f"{folder}: fewer than {DISK_FLOOR // 1_000_000} MB free")]
+
+
+def _elsewhere(app: App) -> list[Trouble]:
+    try:
+        check_home(app.store, app.machine)
+    except MovedError as error:
+        return [Trouble("home", f"{error}; 'digestd adopt' if it is none", is_mail=True)]
+    return []
 
 
 def audit_now(app: App, eyes: Eyes, *, now: datetime) -> int:

@@ -685,6 +685,12 @@ class Store(Protocol):
     def secret(self, name: str) -> bytes:
         """Return 32 random bytes of this history, made when first asked for and the same for ever after."""
 
+    def home(self) -> str | None:
+        """Return the mark of the machine that this history works on; None if it never worked on one that has a mark."""
+
+    def put_home(self, mark: str) -> None:
+        """Keep the mark of the machine that this history works on from now on."""
+
     def close(self) -> None:
         """Give back all connections; a second call does nothing."""
 

@@ -5,6 +5,7 @@ Entry point: :class:`App`, which makes each part when it is first asked for: ``d
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -506,8 +507,12 @@ class App:
 
         Raises:
             StoreBusyError: another process sends.
+            MovedError: the history was at work on another machine, of which this may be a copy.
         """
+        from digestd.flows.home import check_home
         from digestd.store.writer import sole_process
+
+        await asyncio.to_thread(check_home, self.store, self.machine)
 
         with sole_process(self.store_path, "sender", what="expected no other process that sends, found one"):
             channel = self.channel()
@@ -745,6 +750,28 @@ class App:
 
         return back_up(self.store_path, goal)
 
+    @property
+    def machine(self) -> str | None:
+        """What names this machine, by machine-id(5); None where nothing does, as in many containers."""
+        for path in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
+            try:
+                found = path.read_text(encoding="ascii").strip()
+            except (OSError, ValueError):
+                continue
+            if found and found != "uninitialized":
+                return found
+        return None
+
+    def adopt(self, *, hold: bool) -> tuple[int, bool]:
+        """Make this machine the history's own; return how many deliveries were held, and whether it was another's."""
+        from digestd.flows.home import adopt
+        from digestd.flows.keeping import ADOPTED, hold_deliveries
+        from digestd.store.writer import sole_process
+
+        with sole_process(self.store_path, "sender", what="expected no other process that sends, found one"):
+            held = hold_deliveries(self.store, now=self.now, why=ADOPTED) if hold else 0
+            return held, adopt(self.store, self.machine)
+
     def restore(self, backup: Path, *, hold: bool) -> Restored:
         """Put a backup in place of the history, as the only process at work on it.
 
@@ -753,6 +780,7 @@ class App:
             StoreBusyError: another process sends, or has the history open.
         """
         from digestd.daemon import lock_history
+        from digestd.flows.home import adopt
         from digestd.flows.keeping import hold_deliveries
         from digestd.store import open_store
         from digestd.store.backup import give_locks, restore
@@ -761,6 +789,8 @@ class App:
         def prepare(copy: Path) -> int:
             store = open_store(copy)  # migrates it, which may fail; the history is untouched then
             try:
+                if self.machine is not None:  # who restores it says by that where it is at work
+                    adopt(store, self.machine)
                 return hold_deliveries(store, now=self.now) if hold else 0
             finally:
                 store.close()

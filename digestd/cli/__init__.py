@@ -17,6 +17,7 @@ from digestd.errors import (
     ConfigError,
     DigestdError,
     MailboxError,
+    MovedError,
     NotFoundError,
     SchemaVersionError,
     StoreBusyError,
@@ -50,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("audit", "Check that everything is accounted for, exactly once."),
     "doctor": ("doctor", "Look for what would keep mail from arriving, and say the mend."),
     "backup": ("backup", "Copy the history into a file, while digestd runs."),
+    "adopt": ("adopt", "Say that this machine is where the history is at work now."),
     "restore": ("restore", "Put a backup in place of the history."),
     "opml": ("opml", "Import and export lists of feeds."),
     "config": ("config", "Check and show the settings."),
@@ -131,13 +133,15 @@ def exit_status(error: DigestdError) -> int:
     """Return the exit status for an error."""
     if isinstance(error, ConfigError | StoreUnusableError):
         return EXIT_CONFIG
-    return EXIT_TEMPORARY if isinstance(error, StoreBusyError | MailboxError) else 1
+    return EXIT_TEMPORARY if isinstance(error, StoreBusyError | MailboxError | MovedError) else 1
 
 
 def _hint(error: DigestdError) -> str:
     match error:
         case SchemaVersionError():
             return "install the newer digestd again, or use another --db"
+        case MovedError():
+            return "stop digestd on the other machine for good, then 'digestd adopt' sends from this one"
         case StoreBusyError():
             return "try again in a moment"
         case NotFoundError() if str(error).startswith("topic"):

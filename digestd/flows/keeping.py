@@ -10,10 +10,11 @@ from digestd.ports import Store
 #: deliveries looked at together
 _PAGE = 500
 
-WHY = "held: restored from a backup, and perhaps sent since it was made"
+RESTORED = "held: restored from a backup, and perhaps sent since it was made"
+ADOPTED = "held: taken over from another machine, and perhaps sent there"
 
 
-def hold_deliveries(store: Store, *, now: datetime) -> int:
+def hold_deliveries(store: Store, *, now: datetime, why: str = RESTORED) -> int:
     """Take every delivery that would still be sent out of the way, and return how many there were.
 
     A backup does not know what was sent after it was made: each of these may have reached its reader already, and would
@@ -22,6 +23,7 @@ def hold_deliveries(store: Store, *, now: datetime) -> int:
     Args:
         store: of a history that nobody else works on.
         now: when.
+        why: in words, for those who look at the outbox.
     """
     held = 0
     with store.transaction():
@@ -29,6 +31,6 @@ def hold_deliveries(store: Store, *, now: datetime) -> int:
         for state in (DeliveryState.READY, DeliveryState.UNCERTAIN):
             while rows := store.outbox.deliveries(state=state, limit=_PAGE):
                 for row in rows:
-                    store.outbox.set_state(row.key, DeliveryState.FAILED, why=WHY, now=now)
+                    store.outbox.set_state(row.key, DeliveryState.FAILED, why=why, now=now)
                 held += len(rows)
     return held

@@ -112,6 +112,19 @@ class SqlStore:
                 rows = self.engine.query("SELECT value FROM meta WHERE name = :name", args)
         return bytes.fromhex(rows[0]["value"])
 
+    def home(self) -> str | None:
+        """Return the mark of the machine that this history works on; None if it never worked on one that has a mark."""
+        rows = self.engine.query("SELECT value FROM meta WHERE name = 'home'")
+        return rows[0]["value"] if rows else None
+
+    def put_home(self, mark: str) -> None:
+        """Keep the mark of the machine that this history works on from now on."""
+        with self.engine.transaction():
+            self.engine.query(
+                "INSERT INTO meta (name, value) VALUES ('home', :mark) ON CONFLICT (name) DO UPDATE SET value = :mark",
+                {"mark": mark},
+            )
+
     def close(self) -> None:
         """Give back all connections; a second call does nothing."""
         self.engine.close()
