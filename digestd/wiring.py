@@ -789,7 +789,9 @@ class App:
         def prepare(copy: Path) -> int:
             store = open_store(copy)  # migrates it, which may fail; the history is untouched then
             try:
-                if self.machine is not None:  # who restores it says by that where it is at work
+                if (
+                    self.machine is not None and store.home() is not None
+                ):  # who restores it says by that where it is at work
                     adopt(store, self.machine)
                 return hold_deliveries(store, now=self.now) if hold else 0
             finally:
