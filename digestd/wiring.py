@@ -787,7 +787,7 @@ class App:
         from digestd.store.writer import sole_process
 
         def prepare(copy: Path) -> int:
-            store = open_store(copy)  # migrates it, which may fail; the history is untouched then
+            store = open_store(copy, copies=False)  # migrates it, which may fail; the history is untouched then
             try:
                 if (
                     self.machine is not None and store.home() is not None

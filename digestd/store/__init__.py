@@ -130,16 +130,20 @@ class SqlStore:
         self.engine.close()
 
 
-def _open_sqlite(rest: str) -> Engine:
-    return SQLiteEngine(Path(rest))
+def _open_sqlite(rest: str, copies: bool) -> Engine:  # the table's one signature
+    return SQLiteEngine(Path(rest), copies=copies)
 
 
 #: scheme of a store URL -> how its engine is opened
-ENGINES: dict[str, Callable[[str], Engine]] = {"sqlite": _open_sqlite}
+ENGINES: dict[str, Callable[[str, bool], Engine]] = {"sqlite": _open_sqlite}
 
 
-def open_store(url: str | Path) -> SqlStore:
+def open_store(url: str | Path, *, copies: bool = True) -> SqlStore:
     """Return the store at a path or URL ("sqlite:/var/lib/digestd/history.sqlite"), made and migrated if need be.
+
+    Args:
+        url: path or URL.
+        copies: whether a history of an older release is copied beside itself before its tables are changed.
 
     Raises:
         StoreBusyError: another process holds it for too long.
@@ -152,7 +156,7 @@ def open_store(url: str | Path) -> SqlStore:
     if scheme not in ENGINES:
         raise ConfigError(f"store {url}: expected one of {', '.join(ENGINES)}, found {scheme!r}")
     try:
-        return SqlStore(ENGINES[scheme](rest))
+        return SqlStore(ENGINES[scheme](rest, copies))
     except (StoreBusyError, StoreUnusableError):
         raise
     except StoreError as error:

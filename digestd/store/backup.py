@@ -7,6 +7,7 @@ A copy is made by SQLite's backup interface within one read transaction: writers
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import sqlite3
@@ -20,6 +21,8 @@ from digestd.faults import crash_point
 from digestd.model.keeping import Backup, Restored
 from digestd.store.writer import WriterLock
 
+log = logging.getLogger(__name__)
+
 #: seconds to wait for a lock
 _BUSY_S = 10.0
 
@@ -29,6 +32,9 @@ _OURS = frozenset({"meta", "paper", "ledger", "_sqlite_migrations"})
 #: what SQLite, and our locks, put beside a file
 _LOG_FILES = ("-wal", "-shm", "-journal")
 _LOCK_FILES = ("-writer", "-sender", ".lock")
+
+#: copies from before a change of tables that are kept
+_COPIES = 3
 
 #: how a copy is called until it is whole
 _DRAFT, _NEW = ".digestd-", ".new"
@@ -65,6 +71,25 @@ def back_up(database: Path, goal: Path) -> Backup:
         draft.replace(goal)
         _sync(goal.parent)
         return Backup(goal, goal.stat().st_size, rows)
+
+
+def copy_before(database: Path, change: str) -> Path:
+    """Copy a history beside itself before its tables are changed; the newest copies of that kind are kept.
+
+    Args:
+        database: file of the history; nobody else writes.
+        change: name of the first change.
+
+    Raises:
+        StoreError: the copy cannot be written: then the tables must not be changed.
+    """
+    goal = database.with_name(f"{database.name}.before-{change}")
+    back_up(database, goal)
+    copies = sorted(database.parent.glob(f"{database.name}.before-*"), key=lambda path: path.stat().st_mtime_ns)
+    for old in copies[:-_COPIES]:
+        old.unlink(missing_ok=True)
+    log.info('history copied before its tables change file="%s"', goal)
+    return goal
 
 
 def restore(database: Path, backup: Path, *, prepare: Callable[[Path], int]) -> Restored:

@@ -28,6 +28,7 @@ from digestd.store import (  # noqa: F401 # importing registers their migrations
     schema_sources,
     schema_troubles,
 )
+from digestd.store.backup import copy_before
 from digestd.store.engine import Row
 from digestd.store.schema import MIGRATIONS
 from digestd.store.writer import WriterLock
@@ -43,8 +44,9 @@ class SQLiteEngine:
 
     claim_lock = ""
 
-    def __init__(self, path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(self, path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S, copies: bool = True) -> None:
         self._path = path
+        self._copies = copies
         self._busy_timeout_s = busy_timeout_s
         self._local = threading.local()
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
@@ -68,6 +70,10 @@ class SQLiteEngine:
             )
         if MIGRATIONS.pending(db):
             with self._writer.held():
+                # another process may have done it while we waited
+                pending = [migration.name for migration in MIGRATIONS.pending(db)]
+                if pending and names and self._copies:
+                    copy_before(self._path, pending[0])
                 MIGRATIONS.apply(db)
 
     def _db(self) -> Database:

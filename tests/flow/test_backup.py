@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlite_utils import Database
 
 from digestd.errors import StoreError, StoreUnusableError
 from digestd.flows.audit import audit
 from digestd.flows.digest import make_due
 from digestd.store import SqlStore, open_store
 from digestd.store.backup import back_up
+from digestd.store.schema import MIGRATIONS
 from tests.command import Desk, make_desk
 from tests.followers import add, at, let_follow, make_kitchen, start
 
@@ -241,3 +245,61 @@ def test_backup_says_what_it_cannot_do(tmp_path: Path, desk: Desk) -> None:
     for goal in (path, tmp_path / "nowhere" / "copy.sqlite", tmp_path):
         with pytest.raises(StoreError, match=r"^backup "):
             back_up(path, goal)
+
+
+# -- before the tables change
+
+
+def old_history(path: Path, *, before: str = "m007_turns") -> None:
+    """Write a history of an older release with a topic in it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
+        conn.execute("PRAGMA journal_mode=WAL")
+        MIGRATIONS.apply(Database(conn), stop_before=before)
+        conn.execute(
+            """INSERT INTO topic (slug, name, name_key, created_at)
+            VALUES ('reef-sound', 'Reef Sound', 'reefsound', '2026-01-01T00:00:00.000000Z')"""
+        )
+
+
+def test_history_is_copied_before_its_tables_change(tmp_path: Path) -> None:
+    """What an older release wrote lies beside the history, whole, in case the new release is not wanted."""
+    old_history(tmp_path / "history.sqlite")
+    open_store(tmp_path / "history.sqlite").close()
+    (copy,) = tmp_path.glob("*.before-*")
+    assert ("history.sqlite.before-m007_turns", 0o600) == (copy.name, stat.S_IMODE(copy.stat().st_mode))
+    with closing(sqlite3.connect(copy)) as conn:
+        assert [("reef-sound",)] == conn.execute("SELECT slug FROM topic").fetchall()
+        assert [("m001_history",)] == conn.execute("SELECT name FROM _sqlite_migrations").fetchall()
+    open_store(tmp_path / "history.sqlite").close()
+    assert [copy] == list(tmp_path.glob("*.before-*"))
+
+
+def test_new_history_and_restored_one_need_no_copy(tmp_path: Path) -> None:
+    """Nothing is copied where nothing is at stake: an empty file, or the copy of a backup."""
+    open_store(tmp_path / "history.sqlite").close()
+    old_history(tmp_path / "other.sqlite")
+    open_store(tmp_path / "other.sqlite", copies=False).close()
+    assert [] == list(tmp_path.glob("*.before-*"))
+
+
+def test_tables_stay_as_they_are_where_no_copy_can_be_made(tmp_path: Path) -> None:
+    """A disk that takes no copy takes no change: the history is as it was, and the error says what could not be written."""
+    old_history(tmp_path / "history.sqlite")
+    (tmp_path / "history.sqlite.before-m007_turns").mkdir()
+    with pytest.raises(StoreUnusableError, match="before-m007_turns"):
+        open_store(tmp_path / "history.sqlite")
+    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as conn:
+        assert [("m001_history",)] == conn.execute("SELECT name FROM _sqlite_migrations").fetchall()
+
+
+def test_only_the_newest_copies_are_kept(tmp_path: Path) -> None:
+    """Copies from before earlier changes go, so that they do not fill the disk."""
+    old_history(tmp_path / "history.sqlite")
+    for number in range(5):
+        old = tmp_path / f"history.sqlite.before-m00{number}"
+        old.write_bytes(b"old")
+        os.utime(old, (number, number))
+    open_store(tmp_path / "history.sqlite").close()
+    assert ["before-m003", "before-m004", "before-m007_turns"] == sorted(
+        path.name.partition("sqlite.")[2] for path in tmp_path.glob("*.before-*")
+    )
