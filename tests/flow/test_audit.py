@@ -461,3 +461,16 @@ def test_change_is_due_only_after_its_paper_was_told() -> None:
     ]
     cursor = Cursor(1, "abc", 12, ())
     assert [11] == list(untold_changes(cursor, told, {7: [3, 6, 8, 11, 13], 9: [5]}))
+
+
+def test_a_first_digest_may_tell_a_baseline_that_came_after_its_reader(tmp_path: Path) -> None:
+    """Somebody who follows a topic before its first page was read, and asks for the latest papers, gets them: no finding."""
+    store = open_store(tmp_path / "early.sqlite")
+    let_follow(store, "ana@example.org", "Reef Sound", now=MONDAY, first=First("latest", 2))
+    ingest(store, page("Tide Gauges", ("2026-09-20", "Low Water", "Reef Sound")), now=MONDAY)
+    start(store, "Reef Sound", now=MONDAY)
+    assert [True] == [
+        one.made is not None and one.made.digest is not None for one in make_due(make_kitchen(store), now=SLOT)
+    ]
+    assert audit(store, now=SLOT).clean
+    store.close()
