@@ -1,0 +1,13 @@
+"""Small worlds, part b of five: the parts are spread over the processors. What a world is, says tests/world/__init__.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.world.check import PARTS, check_world
+
+
+@pytest.mark.parametrize("seed", PARTS["b"])
+def test_world_b(seed: int) -> None:
+    """In a whole world of holes, crashes and clocks, each reader is told what the oracle says, once, and of each gap."""
+    check_world(seed)
