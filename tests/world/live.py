@@ -294,7 +294,7 @@ class Live:
                 os.utime(file, (stamp, stamp))
             spec = SourceSpec(name="drop", location=str(self.incoming), kind="folder")
             watched = Watched(
-                source=SOURCES["folder"](spec, None),  # type: ignore[arg-type]  # a folder needs no client
+                source=SOURCES["folder"](spec, None),
                 options=self.app.ingest_options(),
                 parse=self.app.parser(),
             )
