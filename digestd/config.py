@@ -92,6 +92,15 @@ class StoreSettings(_Section):
     path: FilePath = Field(
         default_factory=_default_store, description="File of the history; without it, in the service's state folder."
     )
+    floor_mb: int = Field(
+        default=200,
+        ge=0,
+        le=1_000_000,
+        description="Megabytes that must be free for new papers and digests; 0: no floor.",
+    )
+    ballast_mb: int = Field(
+        default=16, ge=0, le=10_000, description="Megabytes kept to be given up when the disk is full; 0: none."
+    )
 
 
 class DigestSettings(_Section):

@@ -189,6 +189,9 @@ class Daemon:
             self._meters.jobs.labels(name, "failed" if why else "done").inc()
 
     async def _collect(self) -> None:
+        """Ask the sources that are due; not where the history must not grow, which the look around tells."""
+        if await asyncio.to_thread(self._app.room.is_short):
+            return
         app, news = self._app, False
         if not await asyncio.to_thread(lambda: app.sources):
             return
@@ -205,6 +208,9 @@ class Daemon:
             self._wake("digest", "publish", "alerts")
 
     async def _digest(self) -> None:
+        """Make the digests that are due; what is passed by for want of room is made when there is some."""
+        if await asyncio.to_thread(self._app.room.is_short):
+            return
         app, now = self._app, self._now()
         due_at = await asyncio.to_thread(app.store.subscriptions.next_due_at)
         waiting = await asyncio.to_thread(lambda: app.store.subscriptions.waiting(app.store.history.head(), limit=1))
@@ -218,6 +224,8 @@ class Daemon:
 
     async def _alerts(self) -> None:
         """Tell of topics that turned; figures change with news, and with the days that pass."""
+        if await asyncio.to_thread(self._app.room.is_short):
+            return
         turned = await asyncio.to_thread(make_alerts, self._app.kitchen, now=self._now())
         if turned:
             log.info("topics turned count=%s", len(turned))

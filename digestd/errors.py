@@ -87,6 +87,10 @@ class StoreUnusableError(StoreError):
     """The history cannot be opened: no such folder, no permission, a damaged file."""
 
 
+class NoRoomError(StoreError):
+    """The disk of the history has too little room for new papers and digests; what is begun goes on."""
+
+
 class SchemaVersionError(StoreUnusableError):
     """The history was written by a newer digestd than this one."""
 

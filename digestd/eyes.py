@@ -7,11 +7,9 @@ that lets nobody in. After a start nothing of that is over until its job has run
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from digestd.errors import MovedError
@@ -34,8 +32,8 @@ WORK = ("collect", "digest", "deliver", "publish")
 JOB_PATIENCE = timedelta(minutes=5)
 #: how long the relay may be away; most come back by themselves
 RELAY_PATIENCE = timedelta(hours=1)
-#: bytes that the disk of the history must have left
-DISK_FLOOR = 500_000_000
+#: bytes free below which the operator is told, before new work stops at the floor of the settings
+DISK_LOW = 500_000_000
 
 
 @dataclass(slots=True)
@@ -128,15 +126,25 @@ def look_around(app: App, eyes: Eyes, *, now: datetime) -> Told:
     overview = look(app.store, app.source_specs, now=now)
     patience, holds = timedelta(seconds=app.settings.operator.patience_s), app.settings.mail.on_uncertain == "hold"
     found = find_troubles(overview, patience=patience, holds=holds)
-    found += [*eyes.troubles(now), *_disk(app.store_path.parent), *_elsewhere(app)]
+    found += [*eyes.troubles(now), *_disk(app), *_elsewhere(app)]
     return tell_operator(app.kitchen, app.operators, found, is_sure=eyes.is_sure, now=now)
 
 
-def _disk(folder: Path) -> list[Trouble]:
-    free = shutil.disk_usage(folder).free
-    if free >= DISK_FLOOR:
+def _disk(app: App) -> list[Trouble]:
+    """Return whether the disk is too full for new papers; soon or now. Where it is not, the ballast is laid in."""
+    room, folder = app.room, app.store_path.parent
+    free = room.free()
+    if free < room.floor:
+        return [
+            Trouble(
+                "disk",
+                f"{folder}: {free // 1_000_000:,} MB free; no new papers and digests until there is room for them",
+            )
+        ]
+    room.restock()
+    if free >= DISK_LOW:
         return []
-    return [Trouble("disk", f"{folder}: fewer than {DISK_FLOOR // 1_000_000} MB free")]
+    return [Trouble("disk", f"{folder}: fewer than {DISK_LOW // 1_000_000} MB free")]
 
 
 def _elsewhere(app: App) -> list[Trouble]:

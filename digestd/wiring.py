@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.send.dkim import DkimKey
     from digestd.send.settings import ChannelSettings
     from digestd.store import SqlStore
+    from digestd.store.room import Room
     from digestd.watch.child import ChildParser
     from digestd.watch.client import WebClient
     from digestd.web.app import Application
@@ -130,11 +131,20 @@ class App:
         return load_settings(self._choices.config, self._choices.overrides or {})
 
     @cached_property
+    def room(self) -> Room:
+        """The room on the disk of the history."""
+        from digestd.store.room import Room
+
+        settings = self.settings.store
+        return Room(self.store_path, floor=settings.floor_mb * 1_000_000, ballast=settings.ballast_mb * 1_000_000)
+
+    @cached_property
     def store(self) -> SqlStore:
         """The history, opened and migrated, the topics of the settings in it."""
         from digestd.flows.follow import sync_topics
         from digestd.store import open_store
 
+        self.room.before_opening()
         store = open_store(self._choices.db or self.settings.store.path)
         sync_topics(store, self.topics, self.vocabulary, now=self.now)
         if self.wishes:
@@ -616,7 +626,11 @@ class App:
 
         mail = self.settings.mail
         return DeliverOptions(
-            owner=uuid.uuid4().hex, workers=mail.connections, on_uncertain=mail.on_uncertain, draw=random.random
+            owner=uuid.uuid4().hex,
+            workers=mail.connections,
+            on_uncertain=mail.on_uncertain,
+            draw=random.random,
+            can_record=self.room.can_record,
         )
 
     def subscriptions_of(self, address: str) -> list[Subscription]:

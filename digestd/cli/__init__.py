@@ -18,6 +18,7 @@ from digestd.errors import (
     DigestdError,
     MailboxError,
     MovedError,
+    NoRoomError,
     NotFoundError,
     SchemaVersionError,
     StoreBusyError,
@@ -133,7 +134,7 @@ def exit_status(error: DigestdError) -> int:
     """Return the exit status for an error."""
     if isinstance(error, ConfigError | StoreUnusableError):
         return EXIT_CONFIG
-    return EXIT_TEMPORARY if isinstance(error, StoreBusyError | MailboxError | MovedError) else 1
+    return EXIT_TEMPORARY if isinstance(error, StoreBusyError | MailboxError | MovedError | NoRoomError) else 1
 
 
 def _hint(error: DigestdError) -> str:

@@ -31,6 +31,7 @@ def command(shared: Shared, names: tuple[str, ...], ignore_due: bool, as_json: b
         if not app.sources:
             click.echo("no sources in the settings; a [[sources]] section names a folder or an address", err=True)
             return 0
+        app.room.need()
         return 1 if asyncio.run(_collect(app, names, ignore_due=ignore_due, as_json=as_json)) else 0
 
 

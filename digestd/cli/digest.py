@@ -51,6 +51,8 @@ def _alert(app: App) -> None:
 def _serve(app: App, address: str | None, *, at_once: bool, dry_run: bool) -> list[Served]:
     from digestd.flows.digest import dry_runs, make_due, make_now
 
+    if not dry_run:
+        app.room.need()
     kitchen = app.kitchen
     if address is not None:
         chosen = app.subscriptions_of(address)

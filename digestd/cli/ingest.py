@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from digestd.flows.ingest import IngestOptions, Parse
     from digestd.flows.read_source import Collected
     from digestd.model.snapshot import Document, SnapshotRecord
+    from digestd.ports import Store
     from digestd.wiring import App
 
 #: so many files take long enough to be shown a bar
@@ -63,12 +64,13 @@ def command(
         raise click.UsageError("expected files, folders or --retry, found none of them")
     failed = 0
     with shared.app() as app:
+        app.room.need()
         if retry:
             failed += asyncio.run(_retry(app, as_json=as_json))
         options = app.ingest_options(topic=topic, order=None if order == "auto" else Order(order))
         reader = app.parser(format_name=format_name, rules=rules)
         files = list(expand(paths))
-        ingest = functools.partial(_ingest, app, options, reader)
+        ingest = functools.partial(_ingest, app.store, options, reader)  # what is wrong with it is no file's fault
         with _bar(files) as steps:
             for path in steps:
                 for document in _documents(app, path, origin, fetched_at):
@@ -94,10 +96,10 @@ async def _retry(app: App, *, as_json: bool) -> int:
         return await retry(app.store, watched, app.collect_options(report))
 
 
-def _ingest(app: App, options: IngestOptions, parse: Parse, document: Document) -> SnapshotRecord:
+def _ingest(store: Store, options: IngestOptions, parse: Parse, document: Document) -> SnapshotRecord:
     from digestd.flows.ingest import ingest_document
 
-    return ingest_document(app.store, document, options, parse)
+    return ingest_document(store, document, options, parse)
 
 
 def _documents(

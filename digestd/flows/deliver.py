@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from digestd.addresses import channel_name
-from digestd.errors import RenderError
+from digestd.errors import NoRoomError, RenderError
 from digestd.faults import crash_point
 from digestd.flows.commits import GroupCommit
 from digestd.log_context import about
@@ -64,6 +64,7 @@ class DeliverOptions:
     workers: int = 10
     on_uncertain: str = "resend"  #: resend (once) or hold
     draw: Callable[[], float] = field(default=lambda: 0.5)  #: randomness of the waiting times, in [0, 1)
+    can_record: Callable[[], bool] = field(default=lambda: True)  #: whether the disk has room for what becomes of mails
 
 
 @dataclass(slots=True)
@@ -126,6 +127,8 @@ class _Run:
     async def _claim(self) -> None:
         limit = self.options.workers * 2
         limit = limit if self.left is None else min(limit, self.left)
+        if limit and not await asyncio.to_thread(self.options.can_record):
+            raise NoRoomError("mail is held: expected room on the disk for what becomes of it, found none")
         crash_point("claim.before")
         batch = await self.commits.write(lambda: self._claimed(limit)) if limit else ()
         crash_point("claim.done")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from digestd.errors import StoreBusyError, StoreError
+from digestd.errors import StoreBusyError, StoreUnusableError
 
 
 @contextmanager
@@ -29,13 +29,13 @@ def sole_process(database: Path, part: str, *, what: str) -> Iterator[None]:
 
     Raises:
         StoreBusyError: another process does it.
-        StoreError: the lock's file cannot be made.
+        StoreUnusableError: the lock's file cannot be made.
     """
     path = f"{database}-{part}"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StoreError(f"history {database}: {path} cannot be made: {error.strerror}") from error
+        raise StoreUnusableError(f"history {database}: {path} cannot be made: {error.strerror}") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -64,7 +64,7 @@ class WriterLock:
 
         Raises:
             StoreBusyError: another writer held it for longer than the timeout.
-            StoreError: the lock's file cannot be made.
+            StoreUnusableError: the lock's file cannot be made.
         """
         deadline = time.monotonic() + self._timeout_s
         if not self._threads.acquire(timeout=max(self._timeout_s, 0)):
@@ -92,7 +92,9 @@ class WriterLock:
             try:
                 self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
-                raise StoreError(f"history {self._database}: {path} cannot be made: {error.strerror}") from error
+                raise StoreUnusableError(
+                    f"history {self._database}: {path} cannot be made: {error.strerror}"
+                ) from error
         while True:
             try:
                 fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

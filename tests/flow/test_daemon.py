@@ -204,7 +204,7 @@ import digestd.daemon as daemon, digestd.eyes as eyes
 from digestd.cli import main
 daemon.AFTER_A_WHILE_S, daemon.SLOW = 1, dict.fromkeys(daemon.SLOW, 1)
 daemon.TICK_S = 1
-eyes.DISK_FLOOR, eyes.JOB_PATIENCE = 0, timedelta(0)
+eyes.DISK_LOW, eyes.JOB_PATIENCE = 0, timedelta(0)
 main()
 """
 
