@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import stat
 from pathlib import Path
 
@@ -155,9 +156,20 @@ async def test_sendmail_arguments(tmp_path: Path) -> None:
 
 async def test_sendmail_children_are_killed_too(tmp_path: Path) -> None:
     """A message that is given up does not live on in what the program started."""
-    channel = _program(tmp_path, f"(cat > {tmp_path}/child; mv {tmp_path}/child {tmp_path}/kept) <&0 & wait")
-    assert isinstance(await channel.send(make_message(), before_dot=no), Fenced)
-    await asyncio.sleep(0)
+    os.mkfifo(tmp_path / "alive")
+    end = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)  # comes to its end when the child does
+    os.set_blocking(end, True)
+    child = f"(cat <&3 > {tmp_path}/child; mv {tmp_path}/child {tmp_path}/kept) 4> {tmp_path}/alive"
+    channel = _program(tmp_path, f"exec 3<&0; {child} & wait")
+
+    async def begun() -> bool:
+        while not (tmp_path / "child").exists():
+            await asyncio.sleep(0)
+        return False
+
+    assert isinstance(await channel.send(make_message(), before_dot=begun), Fenced)
+    assert b"" == await asyncio.to_thread(os.read, end, 1)
+    os.close(end)
     assert not (tmp_path / "kept").exists()
 
 
