@@ -156,15 +156,15 @@ async def test_sendmail_arguments(tmp_path: Path) -> None:
 
 async def test_sendmail_children_are_killed_too(tmp_path: Path) -> None:
     """A message that is given up does not live on in what the program started."""
-    os.mkfifo(tmp_path / "alive")
+    for name in ("alive", "begun"):
+        os.mkfifo(tmp_path / name)
     end = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)  # comes to its end when the child does
     os.set_blocking(end, True)
-    child = f"(cat <&3 > {tmp_path}/child; mv {tmp_path}/child {tmp_path}/kept) 4> {tmp_path}/alive"
+    child = f"(echo > {tmp_path}/begun; cat <&3 > {tmp_path}/child; mv {tmp_path}/child {tmp_path}/kept) 4> {tmp_path}/alive"
     channel = _program(tmp_path, f"exec 3<&0; {child} & wait")
 
     async def begun() -> bool:
-        while not (tmp_path / "child").exists():
-            await asyncio.sleep(0)
+        await asyncio.to_thread((tmp_path / "begun").read_bytes)
         return False
 
     assert isinstance(await channel.send(make_message(), before_dot=begun), Fenced)
