@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -764,6 +765,55 @@ class App:
 
         return back_up(self.store_path, goal)
 
+    def export_lines(self) -> Iterator[str]:
+        """Yield the lines of everything, of one state of the history."""
+        from digestd.store.dump import dump
+
+        self.store.close()  # brought to this release's tables
+        return dump(self.store_path)
+
+    def export(self, file: Path) -> int:
+        """Write everything into a file, and return how many lines; StoreError if it cannot be written."""
+        from digestd.store.backup import write_whole
+
+        return write_whole(file, self.export_lines())
+
+    def import_history(self, file: Path, *, hold: bool) -> Restored:
+        """Make the history of an export, "-" of standard input.
+
+        Raises:
+            StoreError: there is a history, or the export is not good; nothing is left of it then.
+        """
+        from digestd.errors import FetchError
+        from digestd.store.backup import make_history
+        from digestd.store.dump import load
+
+        def fill(draft: Path) -> dict[str, int]:
+            if str(file) == "-":
+                return load(sys.stdin.buffer, draft)
+            try:
+                with file.open("rb") as lines:
+                    return load(lines, draft)
+            except OSError as error:
+                raise FetchError(f"{file}: cannot be read: {error.strerror}") from error
+
+        self.store_path.parent.mkdir(parents=True, exist_ok=True)
+        return make_history(self.store_path, fill=fill, prepare=partial(self._prepare, hold=hold))
+
+    def _prepare(self, copy: Path, *, hold: bool) -> int:
+        """Bring a copy of a history to this release's tables and to this machine, and return how many deliveries are held."""
+        from digestd.flows.home import adopt
+        from digestd.flows.keeping import hold_deliveries
+        from digestd.store import open_store
+
+        store = open_store(copy, copies=False)  # which may fail; nothing is put in place then
+        try:
+            if self.machine is not None and store.home() is not None:  # who does this says by that where it is at work
+                adopt(store, self.machine)
+            return hold_deliveries(store, now=self.now) if hold else 0
+        finally:
+            store.close()
+
     @property
     def machine(self) -> str | None:
         """What names this machine, by machine-id(5); None where nothing does, as in many containers."""
@@ -794,29 +844,15 @@ class App:
             StoreBusyError: another process sends, or has the history open.
         """
         from digestd.daemon import lock_history
-        from digestd.flows.home import adopt
-        from digestd.flows.keeping import hold_deliveries
-        from digestd.store import open_store
         from digestd.store.backup import give_locks, restore
         from digestd.store.writer import sole_process
-
-        def prepare(copy: Path) -> int:
-            store = open_store(copy, copies=False)  # migrates it, which may fail; the history is untouched then
-            try:
-                if (
-                    self.machine is not None and store.home() is not None
-                ):  # who restores it says by that where it is at work
-                    adopt(store, self.machine)
-                return hold_deliveries(store, now=self.now) if hold else 0
-            finally:
-                store.close()
 
         path = self.store_path
         with (
             lock_history(path),
             sole_process(path, "sender", what="expected no other process that sends, found one"),
         ):
-            restored = restore(path, backup, prepare=prepare)
+            restored = restore(path, backup, prepare=partial(self._prepare, hold=hold))
             give_locks(path)
         return restored
 

@@ -52,6 +52,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("audit", "Check that everything is accounted for, exactly once."),
     "doctor": ("doctor", "Look for what would keep mail from arriving, and say the mend."),
     "backup": ("backup", "Copy the history into a file, while digestd runs."),
+    "export": ("export", "Write everything as JSON Lines."),
+    "import": ("import_", "Make a history of an export."),
     "adopt": ("adopt", "Say that this machine is where the history is at work now."),
     "restore": ("restore", "Put a backup in place of the history."),
     "opml": ("opml", "Import and export lists of feeds."),

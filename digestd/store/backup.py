@@ -12,11 +12,11 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from digestd.errors import SchemaVersionError, StoreBusyError, StoreError, StoreUnusableError
+from digestd.errors import AlreadyExistsError, SchemaVersionError, StoreBusyError, StoreError, StoreUnusableError
 from digestd.faults import crash_point
 from digestd.model.keeping import Backup, Restored
 from digestd.store.writer import WriterLock
@@ -135,6 +135,53 @@ def restore(database: Path, backup: Path, *, prepare: Callable[[Path], int]) -> 
         finally:
             lock.close()
         return Restored(database, kept, held, rows)
+
+
+def make_history(database: Path, *, fill: Callable[[Path], dict[str, int]], prepare: Callable[[Path], int]) -> Restored:
+    """Make a history where there is none, whole or not at all.
+
+    Args:
+        database: file of the history; must not be there.
+        fill: is given an empty file, makes a history of it, and returns its rows by table.
+        prepare: as :func:`restore`'s.
+
+    Raises:
+        AlreadyExistsError: there is one.
+        StoreError: what fills it found a fault, or the files cannot be written.
+    """
+    if database.exists():
+        raise AlreadyExistsError(f"history {database}: expected none yet, found one")
+    with _draft(database) as draft:
+        rows = fill(draft)
+        faults = _faults(draft, "integrity_check")
+        if faults:
+            raise StoreError(f"history {database}: expected an intact one, found: {faults[0]}")
+        held = prepare(draft)
+        _close_log(draft)
+        _sync(draft)
+        _give(draft, database.parent.stat())
+        draft.replace(database)
+        _sync(database.parent)
+    return Restored(database, None, held, rows)
+
+
+def write_whole(goal: Path, lines: Iterable[str]) -> int:
+    """Write lines into a file, replaced whole and readable by its owner alone; return how many.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    count = 0
+    if goal.exists() and not goal.is_file():
+        raise StoreError(f"file {goal}: expected a file, found a folder or device")
+    with _draft(goal) as draft:
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            for count, line in enumerate(lines, 1):  # noqa: B007 # the last one is the number of all
+                file.write(line)
+        _sync(draft)
+        draft.replace(goal)
+        _sync(goal.parent)
+    return count
 
 
 def _kind(goal: Path, database: Path) -> str:
