@@ -454,6 +454,23 @@ class OperatorSettings(_Section):
         return value
 
 
+class KeepSettings(_Section):
+    """How long what is kept for a time; papers, and what was told to whom, are kept for ever."""
+
+    mail_days: int = Field(
+        default=180,
+        ge=7,
+        le=36_500,
+        description="Days after which the text of a sent mail is forgotten; that it was sent never is.",
+    )
+    compact_hour: int = Field(
+        default=3,
+        ge=-1,
+        le=23,
+        description="Hour (UTC) in which a file with much empty room is written anew; -1: never.",
+    )
+
+
 class MetricsSettings(_Section):
     """Figures for Prometheus, at /metrics of an address of their own."""
 
@@ -489,6 +506,7 @@ class Settings(_Section):
     bounces: BouncesSettings = BouncesSettings()
     templates: TemplatesSettings = TemplatesSettings()
     operator: OperatorSettings = OperatorSettings()
+    keep: KeepSettings = KeepSettings()
     metrics: MetricsSettings = MetricsSettings()
     log: LogSettings = LogSettings()
     topics: tuple[TopicSettings, ...] = ()

@@ -24,7 +24,6 @@ from digestd.errors import ConfigError, DigestdError, StoreError
 from digestd.eyes import Eyes, audit_now, log_state, look_around, sign_of_life
 from digestd.flows.alerts import make_alerts
 from digestd.flows.collect import collect
-from digestd.flows.confirm import forget_stale
 from digestd.flows.deliver import deliver
 from digestd.flows.digest import make_due
 from digestd.flows.publish import Publisher
@@ -232,10 +231,15 @@ class Daemon:
             self._wake("deliver", "publish")
 
     async def _tidy(self) -> None:
-        """Forget addresses that nobody confirmed in time."""
-        forgotten = await asyncio.to_thread(forget_stale, self._app.store, now=self._now())
-        if forgotten:
-            log.info("unconfirmed wishes forgotten count=%s", forgotten)
+        """Forget what is kept for a time only, and write the file anew in its hour, if that is worth it."""
+        app = self._app
+        done = await asyncio.to_thread(app.tidy)
+        if done.wishes:
+            log.info("unconfirmed wishes forgotten count=%s", done.wishes)
+        if done.mails:
+            log.info("texts of old mails forgotten mails=%s bodies=%s", done.mails, done.contents)
+        if self._now().hour == app.settings.keep.compact_hour and (freed := await asyncio.to_thread(app.compact)):
+            log.info("history written anew freed_mb=%s", freed // 1_000_000)
 
     async def _deliver(self) -> None:
         app, now = self._app, self._now()

@@ -343,6 +343,15 @@ class Outbox(Protocol):
     def attempts(self, key: int) -> Sequence[Attempt]:
         """Return the log of what moved a row, oldest first; claims and mere looks are not in it."""
 
+    def forget_mails(self, before: datetime, *, limit: int) -> int:
+        """Forget what mails are built of that were taken, or stopped, before an instant; return how many."""
+
+    def mails_before(self, before: datetime) -> int:
+        """Return how many mails ``forget_mails`` would forget."""
+
+    def forget_contents(self) -> int:
+        """Forget content that no delivery needs any more, and return how much of it there was."""
+
     def content_of(self, key: int) -> Claimed:
         """Return all that it takes to build a row's mail again, without claiming it; StoreError if it is damaged."""
 
@@ -687,6 +696,12 @@ class Store(Protocol):
 
     def home(self) -> str | None:
         """Return the mark of the machine that this history works on; None if it never worked on one that has a mark."""
+
+    def slack(self) -> tuple[int, int]:
+        """Return the bytes of the history's file, and how many of them hold nothing."""
+
+    def compact(self) -> None:
+        """Write the file anew without what holds nothing; nobody else writes meanwhile."""
 
     def put_home(self, mark: str) -> None:
         """Keep the mark of the machine that this history works on from now on."""

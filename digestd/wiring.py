@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.flows.deliver import DeliverOptions
     from digestd.flows.digest import Kitchen
     from digestd.flows.ingest import IngestOptions, Parse
+    from digestd.flows.keeping import Tidied
     from digestd.flows.publish import PublishOptions, WriteFiles
     from digestd.flows.read_source import Watched
     from digestd.flows.subscribe import Wish
@@ -764,6 +765,27 @@ class App:
         from digestd.store.backup import back_up
 
         return back_up(self.store_path, goal)
+
+    def tidy(self) -> Tidied:
+        """Forget what is kept for a time only."""
+        from digestd.flows.keeping import tidy
+
+        return tidy(self.store, now=self.now, mail_for=self.mail_for)
+
+    @property
+    def mail_for(self) -> timedelta:
+        """How long the text of sent mails is kept."""
+        return timedelta(days=self.settings.keep.mail_days)
+
+    def compact(self) -> int:
+        """Write the history's file anew if much of it holds nothing, and return the bytes that were freed."""
+        from digestd.flows.keeping import is_worth_compacting
+
+        size, empty = self.store.slack()
+        if not is_worth_compacting(size, empty) or self.room.free() < self.room.floor + 2 * size:
+            return 0
+        self.store.compact()
+        return size - self.store.slack()[0]
 
     def export_lines(self) -> Iterator[str]:
         """Yield the lines of everything, of one state of the history."""

@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("audit", "Check that everything is accounted for, exactly once."),
     "doctor": ("doctor", "Look for what would keep mail from arriving, and say the mend."),
     "backup": ("backup", "Copy the history into a file, while digestd runs."),
+    "tidy": ("tidy", "Forget what is kept for a time only."),
     "export": ("export", "Write everything as JSON Lines."),
     "import": ("import_", "Make a history of an export."),
     "adopt": ("adopt", "Say that this machine is where the history is at work now."),

@@ -117,6 +117,16 @@ class SqlStore:
         rows = self.engine.query("SELECT value FROM meta WHERE name = 'home'")
         return rows[0]["value"] if rows else None
 
+    def slack(self) -> tuple[int, int]:
+        """Return the bytes of the history's file, and how many of them hold nothing."""
+        page = self.engine.query("PRAGMA page_size")[0]["page_size"]
+        pages = self.engine.query("PRAGMA page_count")[0]["page_count"]
+        return page * pages, page * self.engine.query("PRAGMA freelist_count")[0]["freelist_count"]
+
+    def compact(self) -> None:
+        """Write the file anew without what holds nothing; nobody else writes meanwhile."""
+        self.engine.compact()
+
     def put_home(self, mark: str) -> None:
         """Keep the mark of the machine that this history works on from now on."""
         with self.engine.transaction():

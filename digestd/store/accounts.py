@@ -228,16 +228,18 @@ class SqlAccounts:
         return to_instant(rows[0]["at"]) if rows[0]["at"] else None
 
     def accepted(self, most: int) -> Sequence[int]:
-        """Return keys of accepted rows with a hash, at most so many, spread over all of them."""
-        ends = self._engine.query("SELECT MIN(id) AS first, MAX(id) AS last FROM outbox WHERE state = 'accepted'")[0]
-        if ends["first"] is None:
+        """Return keys of accepted rows with a hash, whose mail is kept, at most so many, spread over all of them."""
+        kept = "FROM outbox WHERE state = 'accepted' AND fields <> '' ORDER BY settled_at"  # what was forgotten can't be built
+        first, last = (self._engine.query(f"SELECT id {kept} {way} LIMIT 1") for way in ("ASC", "DESC"))  # our own text
+        if not first:
             return ()
+        ends = {"first": min(first[0]["id"], last[0]["id"]), "last": max(first[0]["id"], last[0]["id"])}
         step = max(1, (ends["last"] - ends["first"] + 1) / most)
         keys: set[int] = set()
         for place in range(most):
             rows = self._engine.query(
-                """SELECT id FROM outbox WHERE state = 'accepted' AND sha256 IS NOT NULL AND id >= :begin
-                ORDER BY id LIMIT 1""",
+                """SELECT id FROM outbox WHERE state = 'accepted' AND fields <> '' AND sha256 IS NOT NULL
+                AND id >= :begin ORDER BY id LIMIT 1""",
                 {"begin": ends["first"] + int(place * step)},
             )
             keys.update(row["id"] for row in rows)

@@ -46,6 +46,9 @@ class Engine(Protocol):
         A snippet is a piece of the abstract, its hits between U+0002 and U+0003; "" without an abstract.
         """
 
+    def compact(self) -> None:
+        """Write the database anew without what holds nothing; outside of transactions only."""
+
     def check(self) -> DatabaseState:
         """Return what the database finds wrong in itself, and how it is set against how it must be."""
 

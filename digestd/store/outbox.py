@@ -77,6 +77,10 @@ _DOT = f"""UPDATE outbox SET
   RETURNING *"""  # noqa: S608 # as above
 
 
+#: states from which no delivery is ever sent
+_OVER = "('accepted', 'suppressed')"
+
+
 @dataclass(frozen=True, slots=True)
 class _Settlement:
     """Where a claimed row goes."""
@@ -362,10 +366,38 @@ class SqlOutbox:
     def content_of(self, key: int) -> Claimed:
         """Return all that it takes to build a row's mail again, without claiming it; StoreError if it is damaged."""
         row = self._row(key)
+        if not row["fields"]:
+            raise NotFoundError(f"delivery {key}: expected its mail, found that it was kept for its time and is gone")
         contents = self._contents({row["content"]})
         if not contents:
             raise StoreError(f"delivery {key}: expected content {row['content']}, found it damaged or gone")
         return Claimed(to_delivery(row), to_envelope(row), contents[row["content"]])
+
+    def forget_mails(self, before: datetime, *, limit: int) -> int:
+        """Forget what mails are built of that were taken, or stopped, before an instant; return how many."""
+        gone = self.put_content(b"", now=before)
+        rows = self._engine.query(
+            f"""UPDATE outbox SET fields = '', content = :gone WHERE id IN (
+              SELECT id FROM outbox WHERE state IN {_OVER} AND fields <> '' AND settled_at < :before LIMIT :limit)
+            RETURNING id""",  # noqa: S608 # our own text
+            {"gone": gone, "before": instant(before), "limit": limit},
+        )
+        return len(rows)
+
+    def mails_before(self, before: datetime) -> int:
+        """Return how many mails :meth:`forget_mails` would forget."""
+        return int(
+            self._engine.query(
+                f"SELECT COUNT(*) AS total FROM outbox WHERE state IN {_OVER} AND fields <> '' AND settled_at < :before",  # noqa: S608 # as above
+                {"before": instant(before)},
+            )[0]["total"]
+        )
+
+    def forget_contents(self) -> int:
+        """Forget content that no delivery needs any more, and return how much of it there was."""
+        return len(
+            self._engine.query("DELETE FROM content WHERE hash NOT IN (SELECT content FROM outbox) RETURNING hash")
+        )
 
     def set_state(
         self, key: int, state: DeliveryState, *, why: str, now: datetime, next_at: datetime | None = None

@@ -141,3 +141,14 @@ END;
 def m013_schedule_spans(db: Database) -> None:
     """Which schedule held when, so that the slots of the past can be counted; of those before nothing is claimed."""
     run_script(db, _M013)
+
+
+_M014 = """
+CREATE INDEX outbox_kept ON outbox (state, settled_at) WHERE fields <> '';
+"""
+
+
+@MIGRATIONS()
+def m014_mails_forgotten(db: Database) -> None:
+    """Which deliveries still have what their mail is built of: after a time it is forgotten, the delivery never is."""
+    run_script(db, _M014)

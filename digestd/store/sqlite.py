@@ -195,6 +195,13 @@ class SQLiteEngine:
         """Return words as the index takes them, "" where there is nothing to look for in them."""
         return self._db().quote_fts(words) if any(char.isalnum() for char in words) else ""
 
+    def compact(self) -> None:
+        """Write the file anew without what holds nothing; readers go on, writers wait."""
+        with _translated(self._path), self._writer.held():
+            conn = self._db().conn
+            conn.execute("VACUUM")
+            conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def check(self) -> DatabaseState:
         """Return what SQLite finds wrong in the file, and how the connection is set."""
         with _translated(self._path):
