@@ -17,7 +17,7 @@ LOCK := $(UV) pip compile --quiet --generate-hashes --universal --python-version
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.ready-to-run
-	$(BIN)/digestd demo
+	$(BIN)/digestd demo $(if $(SERVE),--serve)
 
 test: lint types
 	$(BIN)/pytest -n $(JOBS) --dist loadfile
