@@ -5,7 +5,7 @@ This module reads; what one snapshot writes is in recorder.py. Neither asks whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -484,8 +484,24 @@ class SqlHistory:
             stretches=tuple(to_stretch(row) for row in stretches),
             known=topic["known"],
             total=topic["last_total"],
-            missing=max(0, grown - topic["listed_since"]),
+            missing=self._unlisted(topic, grown - topic["listed_since"]),
         )
+
+    def _unlisted(self, topic: Mapping[str, Any], proved: int) -> int:
+        """Return how many papers were never shown, where the growth of the totals seems to prove so many.
+
+        A listing that has shown as many papers as it says that it has hides none. Growth alone does not know that: a paper
+        that was filed late and is older than the first page, or that a feed showed first, is not counted as gained.
+        """
+        if proved <= 0:
+            return 0
+        shown: int = self._engine.query(
+            """SELECT COUNT(*) AS papers FROM stretch JOIN listed ON listed.stretch_id = stretch.id
+            WHERE stretch.topic_id = :topic""",
+            {"topic": topic["id"]},
+        )[0]["papers"]
+        total: int = topic["last_total"] or 0
+        return max(0, min(proved, total - shown))
 
     def stated(self, slug: str) -> StatedMomentum | None:
         """Return the momentum that the topic's newest snapshot states; None if none ever did."""

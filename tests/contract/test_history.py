@@ -225,6 +225,19 @@ def test_papers_that_only_totals_prove_are_missing(store: SqlStore) -> None:
     assert 0 == store.history.coverage("reef-sound").missing
 
 
+def test_no_paper_is_missing_from_a_listing_that_was_shown_whole(store: SqlStore) -> None:
+    """A paper filed late that is older than the first page was seen all the same, and so was one that a feed showed first."""
+    first = make_paper("Old", published=date(2026, 9, 3))
+    record(store, make_page([first], total_papers=1))
+    fed = make_paper("Fed", published=date(2026, 9, 2))
+    record(store, make_page([fed], order=Order.FEED), at=NOW + DAY)
+    late = make_paper("Late", published=date(2026, 8, 1))
+    record(store, make_page([first, fed, late], total_papers=3), at=NOW + DAY * 2)
+    assert 0 == store.history.coverage("reef-sound").missing
+    record(store, make_page([first, fed, late], total_papers=4), at=NOW + DAY * 3)
+    assert 1 == store.history.coverage("reef-sound").missing
+
+
 def test_a_paper_that_was_listed_without_a_stretch_joins_one_later(store: SqlStore) -> None:
     """A page without dates covers nothing; its papers still tie later pages together."""
     bare = make_paper("Notes from the Northern Isles", published=None)

@@ -6,15 +6,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import feedparser
 
 from digestd.model.snapshot import Kind
 from tests.world.followers import Expected
 from tests.world.live import Live, Mail, address_of
+from tests.world.oracle import CoverageTruth
 from tests.world.plan import Plan, WorldPaper
-from tests.world.reading import Letter, Told, read_letter
+from tests.world.reading import Letter, read_letter
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,11 @@ class _Mails:
             return
         yield from self._papers(who, expected, told)
         yield from self._momentum(who, letter, expected)
+        for topic, truth in expected.coverage.items():
+            if truth.is_sure and not letter.welcome:
+                yield from _coverage(
+                    f"{who}, {topic}", letter.headlines.get(topic.upper(), ""), truth, expected.matters_from
+                )
         if letter.catch_up and expected.covered < 2 and not expected.was_paused:
             yield Difference("slot", f"{who} says that it covers more days than usual, and it does not")
 
@@ -188,6 +194,45 @@ class _Mails:
                     yield Difference("momentum", f"{who} calls it {word} in {topic}: {line[:120]!r}, true is {figures}")
 
 
+def _coverage(who: str, line: str, truth: CoverageTruth, matters_from: date) -> Iterator[Difference]:
+    """Yield in what a coverage line names no gap that is one, or one that is none."""
+    says = f"{who} says {line[-200:]!r}"
+    named = {
+        (one[1], one[2]) for one in re.finditer(r"between (\w{3} \d+)(?:, \d{4})? and (\w{3} \d+)(?:, \d{4})?", line)
+    }
+    real = {(_day(since), _day(until)) for since, until in truth.gaps if since < until}
+    for since, until in sorted(named - real):
+        yield Difference("gap", f"{says}; nothing is missing between {since} and {until}")
+    wanted = [gap for gap in truth.gaps if gap[1] >= matters_from]
+    for since, until in wanted:
+        is_named = (_day(since), _day(until)) in named or re.search(rf"papers of .*\b{_day(until)}\b", line)
+        if not is_named and " older " not in line:
+            yield Difference("gap", f"{says}; nothing was seen between {since} and {until}")
+    missing = re.search(r"(\d+) papers? (?:is|are) missing", line)
+    count = int(missing[1]) if missing else 0
+    if count > truth.unshown:
+        yield Difference("none missing", f"{says}; {truth.unshown} papers were never shown")
+    whole = re.search(r"(?:[Cc]omplete|[Nn]o gap) since (\w{3} \d+)", line)
+    if whole and truth.top is not None:
+        first = _date_before(whole[1], truth.top)
+        hidden = [number for day, number in truth.unknown if first <= day < truth.top]
+        if len(hidden) > count:
+            yield Difference("missing", f"{says}; {len(hidden)} papers of these days were never seen: {hidden[:5]}")
+
+
+def _day(day: date) -> str:
+    return f"{day:%b} {day.day}"
+
+
+def _date_before(words: str, latest: date) -> date:
+    """Return the last day of this name that is not after another one."""
+    for year in (latest.year, latest.year - 1):
+        found = datetime.strptime(f"{words} {year}", "%b %d %Y").replace(tzinfo=UTC).date()
+        if found <= latest:
+            return found
+    return latest
+
+
 def _kinds(kinds: object) -> str:
     return " or ".join(sorted(str(kind) for kind in kinds))  # type: ignore[attr-defined]
 
@@ -217,11 +262,3 @@ def _feeds(live: Live) -> Iterator[Difference]:
                     yield Difference(
                         "feed", f"{name}: the entry of #{paper.number} had the id {before}, now {entry.id}"
                     )
-
-
-def published_at(text: str) -> datetime:
-    """Return an instant."""
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
-__all__ = ["Difference", "Told", "differences"]

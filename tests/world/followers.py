@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from digestd.model.snapshot import Kind
-from tests.world.oracle import TOLD, Entry, Oracle
+from tests.world.oracle import TOLD, CoverageTruth, Entry, Oracle
 from tests.world.plan import Act, Wished
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -33,6 +33,8 @@ class Expected:
     covered: int = 1  #: slots that it serves
     since: date | None = None
     figures: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)  #: (now, before) that may be meant
+    coverage: dict[str, CoverageTruth] = field(default_factory=dict)
+    matters_from: date = date.min  #: gaps before this day need not be named
     is_first: bool = False
     was_paused: bool = False
     excused: str = ""  #: why it need not arrive
@@ -190,6 +192,8 @@ class Followers:
         expected.is_first, expected.was_paused = not state.welcomed, state.paused_until is not None
         for name in state.wished.topics:
             expected.figures[name] = self.oracle.figures(name, now.date())
+            expected.coverage[name] = self.oracle.coverage(name)
+        expected.matters_from = (state.high_water or state.created_at).date() + timedelta(days=1)
         expected.is_due_quiet = state.wished.all_quiet and state.wished.schedule != "each"
         for entry in self._news(state):
             number = entry.number
@@ -226,7 +230,9 @@ class Followers:
         """Add what a first digest may hold of the past."""
         kind, _, value = state.wished.first.partition(":")
         since = date.fromisoformat(value) if kind == "since" else None
-        expected.past_limit = int(value) * len(state.wished.topics) if kind == "latest" else None
+        # of a topic added before the first digest it is open which of its papers are of the past
+        is_plain = all(place <= state.told_upto for place in state.from_.values())
+        expected.past_limit = int(value) * len(state.wished.topics) if kind == "latest" and is_plain else None
         for entry in self.oracle.ledger:
             if not entry.kinds or entry.topic not in state.wished.topics or self._is_hidden(state, entry.number):
                 continue

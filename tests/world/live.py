@@ -37,7 +37,6 @@ from tests.world.oracle import Oracle
 from tests.world.pages import ERROR_PAGE, Answer, Item, Shown, feed_answer, json_answer, listing_answer
 from tests.world.plan import Act, Drop, Kill, Plan, Tick
 
-MAX_PAGES = 5
 SITE = "https://digest.example.org"
 
 #: kills after which the document that was being read is known to be in the history
@@ -375,7 +374,7 @@ class WorldSource:
             location=base,
             topic=None if kind == "listing" else topic,
             page_url=base + "?page={page}" if kind == "listing" else None,
-            max_pages=MAX_PAGES,
+            max_pages=live.plan.max_pages,
         )
         self.first: Answer | None = None
         self.answers: list[Answer] = []
@@ -387,7 +386,7 @@ class WorldSource:
 
     def _answer(self, page: int) -> Answer | None:
         what = self.trouble
-        if what == "nothing" or (what.startswith("broken") and page > int(what[6:]) % MAX_PAGES):
+        if what == "nothing" or (what.startswith("broken") and page > int(what[6:]) % 5):
             return None
         if what == "error":
             return Answer(ERROR_PAGE, "text/html", None)
@@ -433,7 +432,7 @@ class WorldSource:
         """Answer with further pages until one reaches what is known."""
         if first.document is None or await reaches_known(first):
             return
-        for page in range(2, MAX_PAGES + 1):
+        for page in range(2, self.live.plan.max_pages + 1):
             outcome = self._outcome(first.state, page, now)
             yield outcome
             if outcome.document is None or await reaches_known(outcome):

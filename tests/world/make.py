@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 from tests.world.plan import Act, Drop, Event, Filed, Kill, Plan, Tick, Version, Wished, WorldPaper, WorldTopic
@@ -69,7 +69,8 @@ class _Maker:
         topics = self._topics()
         papers = self._papers(topics)
         ticks = self._ticks(topics)
-        events: list[Event] = [*ticks, *self._followers(topics), *self._drops(topics)]
+        acts = self._under_way(self._followers(topics), ticks)
+        events: list[Event] = [*ticks, *acts, *self._drops(topics)]
         events.sort(key=lambda event: event.at)
         return Plan(
             self.seed,
@@ -77,6 +78,7 @@ class _Maker:
             papers,
             (*events, *self._quiet_end()),
             on_uncertain="hold" if self.rng.random() < 0.2 else "resend",
+            max_pages=self.rng.choice((1, 2, 5, 5)),
             has_site=self.rng.random() < 0.4,
         )
 
@@ -192,6 +194,7 @@ class _Maker:
         ticks: list[Tick] = []
         at, skew, gap = self.begin, 0, 24 / rng.uniform(*self.size.ticks_a_day)
         trouble = rng.choice((0.0, 0.05, 0.2))
+        naps = rng.choice((0.0, 0.02, 0.08))
         is_risky = rng.random() < 0.6
         while at < self.end:
             if rng.random() < 0.02:
@@ -201,14 +204,14 @@ class _Maker:
                     at,
                     skew_s=skew,
                     troubles=self._troubles(topics, trouble),
-                    relay=rng.choice(RELAYS) if rng.random() < 0.1 else "ok",
+                    relay=rng.choice(RELAYS) if rng.random() < 0.15 else "ok",
                     kill=Kill(rng.choice(KILLS), rng.choice((1, 1, 1, 2, 3)))
                     if is_risky and rng.random() < 0.12
                     else None,
                     publish=rng.random() < 0.06,
                 )
             )
-            if rng.random() < 0.02:
+            if rng.random() < naps:
                 at += timedelta(days=rng.choice((2, 4, 10, 42)))
             at += timedelta(hours=gap * rng.uniform(0.3, 1.7))
         return ticks
@@ -248,6 +251,20 @@ class _Maker:
             at = self.begin + timedelta(hours=self.rng.choice((3, 20, 100, 300)) + self.rng.random())
             acts += self._life(number, at, topics)
         return acts
+
+    def _under_way(self, acts: Sequence[Act], ticks: Sequence[Tick]) -> list[Act]:
+        """Return the acts, some of those who leave put to where a mail of theirs may be under way."""
+        found = []
+        for act in acts:
+            if act.what == "leave" and self.rng.random() < 0.6:
+                stuck = [
+                    tick.at for tick in ticks if tick.at > act.at and tick.relay in ("greylist", "down", "lost_before")
+                ]
+                later = [other.at for other in acts if other.follower == act.follower and other.at > act.at]
+                if stuck and (not later or stuck[0] < min(later)):
+                    act = replace(act, at=stuck[0] + timedelta(minutes=1))
+            found.append(act)
+        return found
 
     def _life(self, number: int, at: datetime, topics: Sequence[WorldTopic]) -> list[Act]:
         rng = self.rng

@@ -96,6 +96,17 @@ class TopicTruth:
         return max(self.groups, key=lambda group: group.until, default=None)
 
 
+@dataclass(frozen=True)
+class CoverageTruth:
+    """What a coverage line may say of a topic."""
+
+    gaps: tuple[tuple[date, date], ...] = ()  #: newest first: between which dates nothing was seen
+    unshown: int = 0  #: papers that stand in the listing at its last page, and that no page of it ever showed
+    unknown: tuple[tuple[date, int], ...] = ()  #: those that came after its first page and are not known at all
+    top: date | None = None
+    is_sure: bool = False  #: False: nothing can be held against it
+
+
 class Oracle:
     """The truth about all topics of a world."""
 
@@ -127,6 +138,26 @@ class Oracle:
             ages = [(today - timedelta(days=back) - day).days for day in days]
             found.append((sum(0 <= age < 28 for age in ages), sum(28 <= age < 56 for age in ages)))
         return tuple(found)
+
+    def coverage(self, name: str) -> CoverageTruth:
+        """Return what has been seen of a topic's listing, and what has not."""
+        topic = self.topics[name]
+        if topic.top is None or topic.last_listing_at is None:
+            return CoverageTruth()
+        known = {number for record in topic.sighted for number in record.numbers}
+        gaps = tuple((older.until, newer.since) for newer, older in zip(topic.groups, topic.groups[1:], strict=False))
+        listed = self.plan.listed(name, topic.last_listing_at)
+        shown = {number for group in topic.groups for record in group.records for number in record.numbers}
+        first = topic.first_listing_at or topic.last_listing_at
+        unknown = tuple(
+            (paper.published, paper.number)
+            for paper in listed
+            if paper.number not in known and (paper.entered(name, topic.last_listing_at) or first) > first
+        )
+        unshown = sum(paper.number not in shown for paper in listed)
+        if any(one.until is not None and one.topic == name for paper in self.plan.papers for one in paper.filed):
+            unknown = ()  # what was taken away hides from the totals what came
+        return CoverageTruth(gaps, unshown, unknown, topic.top.until, is_sure=not topic.is_shaky)
 
     def begin_topic(self, name: str) -> None:
         """Somebody follows a topic: if it was only a label, all that bears it is known from the start."""

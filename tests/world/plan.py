@@ -136,6 +136,7 @@ class Plan:
     papers: tuple[WorldPaper, ...]
     events: tuple[Event, ...]
     on_uncertain: str = "resend"
+    max_pages: int = 5  #: how far a listing is walked down
     has_site: bool = False  #: whether digests can link to pages
 
     def topic(self, name: str) -> WorldTopic:
