@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # The worker processes of the test run; 0 runs all tests in one process.
 JOBS ?= auto
 PART ?=
+WORLDS ?=
+SIZE ?= small
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PIP := $(BIN)/python -m pip install --quiet --quiet --require-virtualenv
@@ -37,8 +39,9 @@ bench: $(VENV)/.ready-to-test
 bench-full: $(VENV)/.ready-to-test
 	$(BIN)/python -m bench ingest-full
 
+# make soak WORLDS=10000 lives through simulated worlds; SIZE=middle or year makes them longer. It goes on where it was stopped.
 soak: $(VENV)/.ready-to-test
-	$(BIN)/python -m bench soak
+	$(BIN)/python -m $(if $(WORLDS),tests.world.soak $(WORLDS) $(SIZE),bench soak)
 
 # Newest releases that pyproject.toml allows, with hashes; the second file repeats the versions of the first.
 lock:
@@ -47,7 +50,7 @@ lock:
 	$(LOCK) --upgrade --group dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) dist build htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist build htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .soak
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What is missing is said in one line, before anything is made.
