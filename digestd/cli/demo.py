@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import shutil
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from digestd.cli.common import Shared, say, shared_options
+from digestd.cli.common import Shared, fold, say, shared_options
 from digestd.errors import DigestdError
 
 if TYPE_CHECKING:
@@ -261,7 +260,7 @@ def _await_mail(daemon: subprocess.Popen[bytes], stage: _Stage) -> EmailMessage:
     newest = max(mail.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns)
     found = message_from_bytes(newest.read_bytes(), policy=policy.default)
     shutil.copyfile(newest, stage.folder / "digest.eml")
-    (stage.folder / "digest.html").write_text(_as_page(found), encoding="utf-8")
+    (stage.folder / "digest.html").write_text(_part(found, "html"), encoding="utf-8")
     (stage.folder / "digest.txt").write_text(_part(found, "plain"), encoding="utf-8")
     return found
 
@@ -269,17 +268,6 @@ def _await_mail(daemon: subprocess.Popen[bytes], stage: _Stage) -> EmailMessage:
 def _part(mail: EmailMessage, kind: str) -> str:
     part = mail.get_body((kind,))
     return str(part.get_content()).replace("\r\n", "\n") if part is not None else ""
-
-
-def _as_page(mail: EmailMessage) -> str:
-    """Return the mail's HTML with its pictures in it, as a browser shows it."""
-    page = _part(mail, "html")
-    for part in mail.walk():
-        name = str(part.get("Content-ID", "")).strip("<>")
-        if name:
-            data = base64.b64encode(bytes(part.get_payload(decode=True))).decode()
-            page = page.replace(f"cid:{name}", f"data:{part.get_content_type()};base64,{data}")
-    return page
 
 
 def _show(mail: EmailMessage, app: App, stage: _Stage) -> None:
@@ -295,14 +283,14 @@ def _show(mail: EmailMessage, app: App, stage: _Stage) -> None:
     say(f"\n{topic.name}: {words.text}")
     if words.note:
         say(words.note)
-    say(coverage_line(history.coverage(topic.slug)))
+    fold(coverage_line(history.coverage(topic.slug)))
     say(f"\nSubject: {mail['Subject']}")
     rows = history.sightings(topic.slug, 0, history.head())
     new = [row for row in rows if str(row.kind) == "new"]
     new.sort(key=lambda row: row.known.effective_at, reverse=True)
     for row in new[:5]:
         day = row.known.effective_at
-        say(f"  {day:%b} {day.day:2}  {row.known.paper.title}")
+        fold(f"  {day:%b} {day.day:2}  {row.known.paper.title}")
     if len(new) > 5:
         say(f"          and {len(new) - 5} more")
     say("\nWritten:")
