@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from urllib.parse import unquote, urlencode
 
@@ -138,3 +140,10 @@ def make_services(store: SqlStore, kitchen: Kitchen | None, clock: Clock) -> Web
         kitchen=kitchen,
         vocabulary=lambda: LABELS,
     )
+
+
+def file_hashes(store: SqlStore) -> list[str]:
+    """Return the hashes of the history's file and of its log, byte for byte."""
+    path = Path(store.engine.query("PRAGMA database_list")[0]["file"])
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.exists()]

@@ -20,7 +20,7 @@ from digestd.render.outgoing import build_mail, unpack_content
 from digestd.store import SqlStore, open_store
 from digestd.tokens import Purpose, make_token
 from tests.followers import Clock, add, at, let_follow, make_kitchen, read_mail, start, text_of
-from tests.webclient import BASE, Answer, Browser, make_services
+from tests.webclient import BASE, Answer, Browser, file_hashes, make_services
 
 MONDAY = at("2026-09-28T05:00")
 DAY = timedelta(days=1)
@@ -424,6 +424,7 @@ def test_ten_thousand_bad_tokens_open_nothing(site: Site) -> None:
     genuine = site.confirm_path().rpartition("/")[2]
     before, draw = site.dump(), random.Random(20260928)
     answers: dict[str, set[str]] = {}
+    tried = 0
     for number in range(10_000):
         purpose, token = _bad_token(site, draw)
         if number % 50 == 0:
@@ -431,12 +432,12 @@ def test_ten_thousand_bad_tokens_open_nothing(site: Site) -> None:
                 Purpose.CONFIRM,
                 genuine[:-1] + draw.choice("abcdefghijklmnopqrstuvwxyz234567".replace(genuine[-1], "")),
             )
-        if "/" in token:
-            continue
-        path = f"/{purpose}/{token.replace('%', '')}"
+        # a slash would ask for another address, a percent sign begins a letter
+        path = f"/{purpose}/{token.replace('%', '').replace('/', '_')}"
         answer = site.browser.get(path) if number % 2 else site.browser.post(path)
         answers.setdefault(purpose + ("GET" if number % 2 else "POST"), set()).add(repr(masked(answer)))
-    assert 6 == len(answers)
+        tried += 1
+    assert (6, 10_000) == (len(answers), tried)
     assert [] == [found for found in answers.values() if len(found) > 1]
     statuses = {name: next(iter(found))[1:4] for name, found in answers.items()}
     assert {"404"} == {status for name, status in statuses.items() if not name.startswith("unsubscribe")}
@@ -457,7 +458,7 @@ def test_scanners_change_nothing(site: Site) -> None:
     paths = sorted({found.removeprefix(BASE) for found in re.findall(rf"{BASE}/\S+", text)})
     kinds = {path.split("/")[1] for path in paths}
     assert {"confirm", "unsubscribe", "preferences"} <= kinds
-    before, looks = site.dump(), 0
+    before, looks = (site.dump(), file_hashes(site.store)), 0
     for _ in range(3):
         for agent in AGENTS:
             for method in ("GET", "HEAD", "OPTIONS"):
@@ -466,7 +467,7 @@ def test_scanners_change_nothing(site: Site) -> None:
                     assert answer.status == (405 if method == "OPTIONS" else 200), path
                     looks += 1
     assert looks >= 200
-    assert before == site.dump()
+    assert before == (site.dump(), file_hashes(site.store))
 
 
 def test_forms_of_other_sites_are_refused(site: Site) -> None:

@@ -19,7 +19,9 @@ from digestd.filters import parse_rule
 from digestd.model.pages import SearchWish
 from digestd.model.subscription import Filter, Subscription
 from tests.followers import ingest, let_follow, page
+from tests.schema import check_atom
 from tests.site import BASE, NOW, WEEKS, House, addresses, fill, listing, make_house, tree_of
+from tests.webclient import file_hashes
 
 #: programs that follow links before a person does
 SCANNERS = ("Mozilla/5.0 (compatible; MSOffice-SafeLinks)", "Barracuda Sentinel", "curl/8.0", "")
@@ -81,7 +83,7 @@ def test_looking_changes_nothing(lived_in: tuple[House, Subscription]) -> None:
         f"/preferences/{preferences}", f"/confirm/{token}", "/feeds/reef-sound/rss.xml", "/feeds/topics.opml", "/healthz",
         "/robots.txt", "/favicon.ico", "/style.css",
     ]  # fmt: skip
-    before = dump(house)
+    before = dump(house), file_hashes(house.store)
     looks = 0
     while looks < 200:
         for path in paths:
@@ -89,7 +91,7 @@ def test_looking_changes_nothing(lived_in: tuple[House, Subscription]) -> None:
                 method = ("GET", "HEAD", "OPTIONS")[looks % 3]
                 assert house.client.request(method, path, headers={"User-Agent": agent}).status_code < 500, path
                 looks += 1
-    assert before == dump(house)
+    assert before == (dump(house), file_hashes(house.store))
 
 
 def test_index_orders_topics_by_how_they_move(lived_in: tuple[House, Subscription]) -> None:
@@ -353,6 +355,7 @@ def test_reader_feeds_are_private_and_filtered(house: House) -> None:
     for suffix in ("xml", "atom"):
         read = feedparser.parse(io.BytesIO(house.client.get(f"/feed/{token}.{suffix}").content))
         assert (False, ["Both Ways"]) == (bool(read.bozo), [entry.title for entry in read.entries])
+    check_atom(house.client.get(f"/feed/{token}.atom").content)
 
 
 def test_digest_feed_has_one_entry_a_digest(lived_in: tuple[House, Subscription]) -> None:
@@ -366,6 +369,7 @@ def test_digest_feed_has_one_entry_a_digest(lived_in: tuple[House, Subscription]
         (entry,) = read.entries
         assert entry.title.endswith(f": {record.subject}")
         assert 200 == house.client.get(entry.link.removeprefix(BASE)).status_code
+    check_atom(house.client.get(f"/feed/{token}/digests.atom").content)
 
 
 def test_revisions_have_a_feed_of_their_own(house: House) -> None:
