@@ -149,7 +149,7 @@ class App:
         self.room.before_opening()
         store = open_store(self._choices.db or self.settings.store.path)
         sync_topics(store, self.topics, self.vocabulary, now=self.now)
-        if self.wishes:
+        if self.settings.subscribers:
             from digestd.flows.subscribe import reconcile
 
             for note in reconcile(store, self.wishes, self.vocabulary, now=self.now):

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from digestd.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -147,6 +149,15 @@ def printable(text: str) -> str:
 def say(text: str = "") -> None:
     """Print a line of data for a person."""
     click.echo(printable(text))
+
+
+@contextmanager
+def arguments() -> Iterator[None]:
+    """Make what is wrong with a user's words a matter of use; of the settings it would be one of configuration."""
+    try:
+        yield
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def fold(line: str) -> None:

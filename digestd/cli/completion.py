@@ -15,7 +15,8 @@ def command(shared: Shared, shell: str) -> None:
     """Print the completion script of a shell.
 
     \b
-    bash:  digestd completion bash > ~/.local/share/bash-completion/completions/digestd
+    bash:  digestd completion bash
+             > ~/.local/share/bash-completion/completions/digestd
     zsh:   digestd completion zsh > "${fpath[1]}/_digestd"
     fish:  digestd completion fish > ~/.config/fish/completions/digestd.fish
     """  # noqa: D301 # click reads this sign as: leave the lines below as they stand

@@ -111,7 +111,7 @@ def _play(shared: Shared, out: Path, *, serve: bool) -> int:
         came = _drop(stage)
         with _app(shared, stage) as app:
             _await(daemon, stage, lambda: _is_read(app, came), f"{came.name} to be read")
-            news = _fate(app, came) == "done"
+            news = _fate(app) == "done"
             if news:
                 _show(_await_mail(daemon, stage), app, stage)
             else:
@@ -229,14 +229,12 @@ def _drop(stage: _Stage) -> Path:
 
 
 def _is_read(app: App, came: Path) -> bool:
-    return not came.exists() and bool(_fate(app, came))
+    return not came.exists() and bool(_fate(app))
 
 
-def _fate(app: App, came: Path) -> str:
-    """Return what became of the newest file of that name: "done", "duplicate", or "" as long as nothing did."""
-    from digestd.watch.shelf import shelved
-
-    files = [file for file in shelved(came.parent) if Path(file.path).name.startswith(came.name.partition(".")[0])]
+def _fate(app: App) -> str:
+    """Return what became of the file that came last: "done", "duplicate", or "" as long as nothing did."""
+    files = [file for shelf in app.file_shelves() for file in shelf.files()]
     newest = max(files, key=lambda file: file.moved_at, default=None)
     fates = app.store.sources.fates("inbox", [newest.mark]) if newest is not None else {}
     return next((str(fate) for fate in fates.values()), "")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from digestd.cli.common import Shared, json_option, say, say_json, shared_options
+from digestd.cli.common import Shared, arguments, json_option, say, say_json, shared_options
 
 if TYPE_CHECKING:
     from digestd.flows.subscribe import Followed
@@ -63,23 +63,25 @@ def command(
     from digestd.filters import lint, parse_rule
     from digestd.flows.subscribe import Wish, follow
     from digestd.model.subscription import Filter, Preferences
-    from digestd.schedule import parse_first
+    from digestd.schedule import find_zone, parse_first
 
-    wanted = Filter(tuple(map(parse_rule, include)), tuple(map(parse_rule, exclude)))
-    wish = Wish(
-        reader=parse_reader(address, allow_local=True),
-        topics=topics,
-        schedule=_schedule(given),
-        zone=str(given["zone"]),
-        preferences=Preferences(
-            format=str(given["shape"]),
-            budget=given["budget"] if isinstance(given["budget"], int) else None,
-            all_quiet=bool(given["all_quiet_mail"]),
-            alert=bool(given["alert"]),
-            first=parse_first(str(given["first"])),
-            filter=wanted,
-        ),
-    )
+    with arguments():
+        wanted = Filter(tuple(map(parse_rule, include)), tuple(map(parse_rule, exclude)))
+        find_zone(str(given["zone"]))
+        wish = Wish(
+            reader=parse_reader(address, allow_local=True),
+            topics=topics,
+            schedule=_schedule(given),
+            zone=str(given["zone"]),
+            preferences=Preferences(
+                format=str(given["shape"]),
+                budget=given["budget"] if isinstance(given["budget"], int) else None,
+                all_quiet=bool(given["all_quiet_mail"]),
+                alert=bool(given["alert"]),
+                first=parse_first(str(given["first"])),
+                filter=wanted,
+            ),
+        )
     with shared.app() as app:
         app.check_channel(wish.reader)
         done = follow(app.store, wish, app.vocabulary, now=app.now)

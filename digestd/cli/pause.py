@@ -6,7 +6,7 @@ from datetime import date, datetime
 
 import click
 
-from digestd.cli.common import Shared, say, shared_options
+from digestd.cli.common import Shared, arguments, say, shared_options
 from digestd.cli.follow import when
 
 
@@ -23,7 +23,9 @@ def command(shared: Shared, address: str, until: datetime | None, end: bool) -> 
     if (until is None) is not end:
         raise click.UsageError("expected --until DATE or --end")
     day: date | None = until.date() if until is not None else None
+    with arguments():
+        reader = parse_reader(address, allow_local=True)
     with shared.app() as app:
-        paused = pause(app.store, parse_reader(address, allow_local=True), day, now=app.now)
+        paused = pause(app.store, reader, day, now=app.now)
     say(f"{address}: {when(paused)}")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from digestd.cli.common import Shared, say, shared_options
+from digestd.cli.common import Shared, arguments, say, shared_options
 
 
 @click.command("unfollow")
@@ -19,7 +19,9 @@ def command(shared: Shared, address: str, topics: tuple[str, ...]) -> int:
     from digestd.addresses import parse_reader
     from digestd.flows.subscribe import unfollow
 
+    with arguments():
+        reader = parse_reader(address, allow_local=True)
     with shared.app() as app:
-        left = unfollow(app.store, parse_reader(address, allow_local=True), topics, now=app.now)
+        left = unfollow(app.store, reader, topics, now=app.now)
     say(f"{address} has left" if left is None else f"{address} follows {len(left.topics)} topics now")
     return 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from digestd.flows.ingest import cut_again
+from digestd.flows.relabel import cut_again
 from digestd.model.topic import MatchRule, Topic, Vocabulary
 from digestd.ports import History, Store
 from digestd.topics import make_slug, matches

@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 from digestd.diff import DiffRules, diff_page
 from digestd.errors import ParseError
 from digestd.faults import crash_point
+from digestd.flows.relabel import can_be_cut, cut_again, merged_vocabulary
 from digestd.flows.sieve import ReadWholeError, Sieve
 from digestd.model.snapshot import Document, Kind, Order, Page, SeenTitle, SnapshotDiff, SnapshotMeta, SnapshotRecord
 from digestd.model.topic import Topic, Vocabulary
 from digestd.page_hash import batch_hash, page_hash
 from digestd.parse import parse_document
-from digestd.parse.labels import cut_labels
 from digestd.parse.links import normalise_url
 from digestd.ports import History, Store
 from digestd.topics import make_slug, other_topics
@@ -161,16 +161,6 @@ def read_page(
     return replace(page, order=options.order) if options.order is not None else page
 
 
-def merged_vocabulary(one: Vocabulary, other: Vocabulary) -> Vocabulary:
-    """Return the labels of both, with the larger count."""
-    if not other.counts:
-        return one
-    counts = dict(one.counts)
-    for label, seen in other.counts.items():
-        counts[label] = max(seen, counts.get(label, 0))
-    return Vocabulary(counts)
-
-
 def record_page(
     store: Store, page: Page, document: Document, options: IngestOptions, raw_digest: str, sieve: Sieve | None = None
 ) -> SnapshotRecord:
@@ -206,36 +196,13 @@ def record_page(
             sieve.check(topic.slug, source, diff)
         labels_before = len(history.vocabulary().counts)
         history.record(meta, page, diff)
-        if len(history.vocabulary().counts) > labels_before or _can_be_cut(page, history, options.vocabulary):
+        if len(history.vocabulary().counts) > labels_before or can_be_cut(page, history, options.vocabulary):
             cut_again(history, options.vocabulary, fetched_at=fetched_at)
         if sieve is not None:
             sieve.keep(page, known, diff, topic.slug, source)
         crash_point("ingest.open")
     crash_point("ingest.done")
     return _record(history, topic, meta, page, diff)
-
-
-def _can_be_cut(page: Page, history: History, extra: Vocabulary) -> bool:
-    """Whether a tag line that could not be cut when the page was read can be by now: other pages came in between."""
-    uncut = [paper.topics_unparsed for paper in page.papers if paper.topics_unparsed]
-    if not uncut:
-        return False
-    vocabulary = merged_vocabulary(extra, history.vocabulary())
-    return any(cut_labels(run, vocabulary, own=page.topic).labels for run in uncut)
-
-
-def cut_again(history: History, extra: Vocabulary, *, fetched_at: datetime) -> None:
-    """Cut the tag lines that could not be cut before, now that more labels are known.
-
-    The labels were there to be seen all the time and it is only we who read them late, so a paper takes in their topics the
-    kind that it had: what was told to nobody stays so, what was new is newly tagged.
-    """
-    vocabulary = merged_vocabulary(extra, history.vocabulary())
-    topics = history.topics()
-    for key, own, run in history.unparsed():
-        cut = cut_labels(run, vocabulary, own=own)
-        if cut.labels:
-            history.set_labels(key, cut.labels, topics, seen_at=fetched_at)
 
 
 def source_name(page: Page, origin: str | None, slug: str) -> str:

@@ -22,11 +22,11 @@ from digestd.flows.ingest import (
     Intake,
     Parse,
     find_page_topic,
-    merged_vocabulary,
     read_page,
     record_page,
     see_again,
 )
+from digestd.flows.relabel import merged_vocabulary
 from digestd.flows.sieve import ReadWholeError
 from digestd.model.snapshot import Document, Order, Page, SnapshotRecord
 from digestd.model.source import FetchOutcome, OutcomeKind, Poll
