@@ -109,7 +109,7 @@ FAULTS = {
         "after a pause or a sleep the first missed slot is served", "digestd.flows.digest:missed_slots", _only_first
     ),
     "feed id": Fault("an entry's id changes with each revision", "digestd.render.feed:_paper_id", _by_version),
-    "label cut": Fault("the last label of a tag line is lost", "digestd.parse.labels:cut_with", _last_dropped),
+    "label cut": Fault("the last label of a tag line is lost", "digestd.parse.listing_block:cut_with", _last_dropped),
 }
 
 

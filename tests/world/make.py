@@ -63,6 +63,8 @@ class _Maker:
         self.begin = datetime(day.year, day.month, day.day, 5, tzinfo=UTC) - timedelta(days=7 * (self.weeks // 2))
         self.end = self.begin + timedelta(weeks=self.weeks)
         self._used: set[str] = set()
+        #: of a busy listing only the first page, and a watcher that sleeps: then there are gaps
+        self.max_pages = rng.choice((1, 2, 5, 5))
 
     def make(self) -> Plan:
         """Return the world."""
@@ -78,7 +80,7 @@ class _Maker:
             papers,
             (*events, *self._quiet_end()),
             on_uncertain="hold" if self.rng.random() < 0.2 else "resend",
-            max_pages=self.rng.choice((1, 2, 5, 5)),
+            max_pages=self.max_pages,
             has_site=self.rng.random() < 0.4,
         )
 
@@ -116,7 +118,7 @@ class _Maker:
         for topic in topics:
             if not topic.sources:
                 continue
-            rate = rng.choice(self.size.rates)
+            rate = max(rng.choice(self.size.rates), 3.0 if self.max_pages == 1 else 0.0)
             holiday = self._instant().date()
             burst = self._instant().date()
             day = self.begin.date() - timedelta(days=rng.choice((30, 60, 90)))
@@ -194,7 +196,7 @@ class _Maker:
         ticks: list[Tick] = []
         at, skew, gap = self.begin, 0, 24 / rng.uniform(*self.size.ticks_a_day)
         trouble = rng.choice((0.0, 0.05, 0.2))
-        naps = rng.choice((0.0, 0.02, 0.08))
+        naps = 0.1 if self.max_pages == 1 else rng.choice((0.0, 0.02, 0.08))
         is_risky = rng.random() < 0.6
         while at < self.end:
             if rng.random() < 0.02:
@@ -212,7 +214,7 @@ class _Maker:
                 )
             )
             if rng.random() < naps:
-                at += timedelta(days=rng.choice((2, 4, 10, 42)))
+                at += timedelta(days=rng.choice((2, 4, 10, 13, 42)))
             at += timedelta(hours=gap * rng.uniform(0.3, 1.7))
         return ticks
 
