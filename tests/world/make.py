@@ -71,7 +71,7 @@ class _Maker:
         topics = self._topics()
         papers = self._papers(topics)
         ticks = self._ticks(topics)
-        acts = self._under_way(self._followers(topics), ticks)
+        acts = self._under_way(self._followers(topics), ticks) + self._leaver(topics, ticks)
         events: list[Event] = [*ticks, *acts, *self._drops(topics)]
         events.sort(key=lambda event: event.at)
         return Plan(
@@ -253,6 +253,16 @@ class _Maker:
             at = self.begin + timedelta(hours=self.rng.choice((3, 20, 100, 300)) + self.rng.random())
             acts += self._life(number, at, topics)
         return acts
+
+    def _leaver(self, topics: Sequence[WorldTopic], ticks: Sequence[Tick]) -> list[Act]:
+        """Return the life of a follower, in some worlds, who leaves while a mail may be under way."""
+        rng = random.Random(f"leaver {self.seed}")
+        stuck = [tick.at for tick in ticks[3:] if tick.relay in ("greylist", "down", "lost_before")]
+        if not stuck or rng.random() < 0.6:
+            return []
+        wished = Wished(tuple(topic.name for topic in topics), "each")
+        came, leaves = ticks[1].at + timedelta(minutes=1), rng.choice(stuck) + timedelta(minutes=1)
+        return [Act(came, 9, "follow", wished), Act(leaves, 9, "leave")]
 
     def _under_way(self, acts: Sequence[Act], ticks: Sequence[Tick]) -> list[Act]:
         """Return the acts, some of those who leave put to where a mail of theirs may be under way."""

@@ -15,8 +15,8 @@ FIRST = {
     "slot": 33,
     "outbox phase": 0,
     "suppression": 0,
-    "filter": 0,
-    "catch-up": 0,
+    "filter": 1,
+    "catch-up": 1,
     "feed id": 0,
     "label cut": 0,
 }
