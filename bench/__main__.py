@@ -73,9 +73,9 @@ def main(arguments: list[str]) -> int:
         print(json.dumps(run_here(run, Path(folder))))
         return 0
     if arguments == ["soak"]:
-        from bench.soak import crash_soak, soak
+        from bench.soak import crash_soak, power_soak, soak
 
-        return max(soak(), crash_soak())
+        return max(soak(), crash_soak(), power_soak())
     names = arguments or list(PARTS)
     if unknown := [name for name in names if name not in PARTS | LONG_PARTS]:
         print(

@@ -38,6 +38,13 @@ def damaged(text: str, chance: random.Random) -> bytes:
 CRASH_RUNS = int(os.environ.get("SOAK_CRASHES", "40"))
 
 
+def power_soak() -> int:
+    """Return 0 if no commit was lost when the power was cut, and if the harness would have seen it."""
+    from tests.powerloss import soak as cut_often
+
+    return cut_often()
+
+
 def crash_soak() -> int:
     """Return 0 if nothing was lost, and nothing doubled unknown, when commands were killed at every point."""
     from tests.crash.harness import soak as kill_often
