@@ -237,6 +237,8 @@ class Followers:
             if not entry.kinds or entry.topic not in state.wished.topics or self._is_hidden(state, entry.number):
                 continue
             if since is not None and entry.published < since:
+                if not is_plain:
+                    expected.past.add(entry.number)
                 continue
             if entry.number not in expected.must and entry.number not in state.told:
                 expected.past.add(entry.number)
