@@ -1,0 +1,100 @@
+"""What the documents tell a reader to type does what they say; settings in them are settings, links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"(?:<!-- ([^>]*?) -->\n)?```(\w*)\n(.*?)```", re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[tuple[str, str]]:
+    """Return (mark, text) of a page's blocks in a language, in order."""
+    return [(mark, body) for mark, kind, body in _BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder with the pages that a reader would have saved."""
+    sample = {path.name: path for path in (ROOT / "seeds").glob("*.txt")}
+    newest, older = sorted(sample)[0], sorted(sample)[1]
+    shutil.copy(sample[older], tmp_path / "page.txt")
+    shutil.copy(sample[newest], tmp_path / "page-a-week-later.txt")
+    for name in ("page.txt", "page-a-week-later.txt"):
+        os.utime(tmp_path / name, (1_790_000_000, 1_790_000_000))
+    return tmp_path
+
+
+def type_in(home: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """Run a block as a reader would, in a shell that stops at the first command that fails."""
+    folder = home / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "digestd").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m digestd "$@"\n', encoding="utf-8")
+    (folder / "digestd").chmod(0o755)
+    (folder / "cp").write_text('#!/bin/sh\nexec /bin/cp -p "$@"\n', encoding="utf-8")  # saved a while ago, not just now
+    (folder / "cp").chmod(0o755)
+    env = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(home), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+    return subprocess.run(
+        ["bash", "-e", "-c", script], cwd=home, env=env, capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_a_page_work(page: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Block by block, in one home folder; what needs root, a relay or a network is named and left out."""
+    assert 0 == type_in(home, "digestd ingest page.txt").returncode
+    for mark, script in blocks(page, "sh"):
+        if mark == "run":
+            done = type_in(home, script)
+            assert 0 == done.returncode, f"{script}\n{done.stdout}\n{done.stderr}"
+            assert "Traceback" not in done.stderr
+        else:
+            with capsys.disabled():
+                sys.stdout.write(f"\n{page.name}: not run: {mark.removeprefix('not run: ') or 'shown elsewhere'}\n")
+
+
+def test_quick_start_ends_with_a_mail(home: Path) -> None:
+    """A newcomer who types what the page says has a mail at its end, and every account is clean."""
+    outputs = [
+        type_in(home, script).stdout for mark, script in blocks(ROOT / "docs/quick-start.md", "sh") if mark == "run"
+    ]
+    assert 1 == len(list((home / "papers/mail").glob("*.eml")))
+    assert "Subject: Welcome: 40 papers in 1 topic" in outputs[-1]
+    assert outputs[-1].rstrip().endswith("rules hold")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_settings_of_a_page_are_settings(page: Path, tmp_path: Path) -> None:
+    """Each block of settings in the documents passes the check that a reader's own file must pass."""
+    for number, (_, text) in enumerate(blocks(page, "toml")):
+        if text.startswith(("order", "item")):  # rules of a page, read by test_rules
+            continue
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text, encoding="utf-8")
+        for name in re.findall(r'(?:_file|_key|rules) = "([^"]+)"', text):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text("secret", encoding="utf-8")
+        done = type_in(tmp_path, f"digestd config check --config {file}")
+        assert 0 == done.returncode, f"{text}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    """A link to another file of the project names one that is there."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
+    assert [] == [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+
+
+def test_all_pages_can_be_found() -> None:
+    """Every document is named in the README, or in a document that is."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert [] == [page.name for page in PAGES[1:] if f"{page.name})" not in text]
