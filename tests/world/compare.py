@@ -48,6 +48,10 @@ class Titles:
             return found[0]
         return next((paper for paper in found if paper.authors[0] in text), None)
 
+    def has(self, title: str) -> bool:
+        """Whether any paper has a title."""
+        return bool(self._by_title.get(" ".join(title.casefold().split())))
+
 
 def differences(live: Live) -> list[Difference]:
     """Return all in which a world came out otherwise than it must."""
@@ -116,7 +120,9 @@ class _Mails:
         told: dict[str, set[int]] = {"new": set(), "tagged": set(), "revised": set()}
         for one in letter.told:
             paper = self.titles.find(one.title, one.text)
-            if paper is None:
+            if paper is None and self.titles.has(one.title):
+                letter.has_unnamed = True  # a bare title that two papers have: nobody can tell which one it is
+            elif paper is None:
                 yield Difference("title", f"{who}: no paper has the title {one.title!r}")
             else:
                 told[one.section].add(paper.number)
