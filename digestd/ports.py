@@ -273,7 +273,7 @@ class Subscriptions(Protocol):
         """Return which of the papers a subscription was told, itself or as another that became one with it."""
 
     def told_of(self, keys: Sequence[int], papers: Sequence[int]) -> Mapping[int, frozenset[int]]:
-        """Return which of the papers each of some subscriptions was told, all keys named, as ``told`` does."""
+        """Return which of the papers the reader of each of some subscriptions was told, by it or an earlier one."""
 
     def papers_told(self, key: int) -> frozenset[int]:
         """Return all papers that a subscription was told; of those that became one, the one that was kept."""

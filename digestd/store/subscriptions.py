@@ -352,7 +352,7 @@ class SqlSubscriptions:
         return self.told_of([key], papers)[key]
 
     def told_of(self, keys: Sequence[int], papers: Sequence[int]) -> Mapping[int, frozenset[int]]:
-        """Return which of the papers each of some subscriptions was told, as :meth:`told` does."""
+        """Return which of the papers the reader of each of some subscriptions was told, by it or by an earlier one."""
         kept = self._kept(set(papers))
         found: dict[int, set[int]] = {key: set() for key in keys}
         asked = sorted({kept.get(paper, paper) for paper in papers})
@@ -360,8 +360,10 @@ class SqlSubscriptions:
             whose, whom = placeholders("k", some)
             marks, args = placeholders("p", part)
             rows = self._engine.query(
-                f"""SELECT subscription_id, paper_id FROM told_item WHERE subscription_id IN {whose} AND once = 'paper'
-                AND paper_id IN {marks}""",  # noqa: S608 # only numbered parameters are put in
+                f"""SELECT subscription.id AS subscription_id, told_item.paper_id
+                FROM subscription JOIN subscription AS any_of_theirs ON any_of_theirs.reader_id = subscription.reader_id
+                JOIN told_item ON told_item.subscription_id = any_of_theirs.id AND told_item.once = 'paper'
+                WHERE subscription.id IN {whose} AND told_item.paper_id IN {marks}""",  # noqa: S608 # only numbered parameters
                 args | whom,
             )
             for row in rows:

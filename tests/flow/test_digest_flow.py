@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from digestd.addresses import parse_reader
 from digestd.errors import NotFoundError, StoreError
 from digestd.filters import parse_rule
+from digestd.flows.audit import audit
 from digestd.flows.digest import Kitchen, Served, dry_runs, make_due, make_now, missed_slots
 from digestd.flows.subscribe import pause, reconcile, unfollow
 from digestd.model.delivery import DeliveryState
@@ -474,3 +476,17 @@ def test_declared_reader_is_reconciled_and_never_silently_removed(store: SqlStor
     (note,) = reconcile(store, [wish], LABELS, now=MONDAY)
     assert "has unsubscribed" in note
     assert [] == list(store.subscriptions.subscriptions(active_only=True))
+
+
+def test_reader_who_comes_back_is_told_nothing_twice(store: SqlStore) -> None:
+    """Who left and follows again is not told again what an earlier subscription told, and that is accounted for."""
+    let_follow(store, "ana@example.org", "Reef Sound", now=MONDAY)
+    add(store, "Reef Sound", ("2026-09-28", "Bell Buoys"), now=MONDAY)
+    (first,) = make_due(make_kitchen(store), now=at("2026-09-28T07:30"))
+    assert ["Bell Buoys"] == titles(store, first)
+    unfollow(store, parse_reader("ana@example.org"), (), now=at("2026-09-28T08:00"))
+    let_follow(store, "ana@example.org", "Kelp Forests", now=at("2026-09-28T09:00"))
+    add(store, "Kelp Forests", ("2026-09-29", "Long Blades"), ("2026-09-28", "Bell Buoys"), now=at("2026-09-29T05:00"))
+    (second,) = make_due(make_kitchen(store), now=at("2026-09-29T07:30"))
+    assert ["Long Blades"] == titles(store, second)
+    assert [] == [str(finding) for finding in audit(store, now=at("2026-09-29T08:00")).findings]
