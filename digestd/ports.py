@@ -73,6 +73,10 @@ class Source(Protocol):
         """What the operator configured."""
 
     @property
+    def waiting(self) -> int:
+        """How many things the last look saw that are not complete yet; they are read at a later one."""
+
+    @property
     def in_batches(self) -> bool:
         """Whether one look may leave some for the next: once all outcomes are settled, ask again until nothing comes."""
 

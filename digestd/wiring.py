@@ -364,7 +364,7 @@ class App:
         from digestd.watch.shelf import hash_file, shelved
 
         return [
-            Shelf(source.name, partial(shelved, source.path), hash_file, moves=self.settings.folders.done == "move")
+            Shelf(source.label, partial(shelved, source.path), hash_file, moves=self.settings.folders.done == "move")
             for source in self.settings.sources
             if source.kind == "folder" and source.path is not None
         ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from digestd.cli.common import Shared, json_option, say, say_json, shared_options
+from digestd.cli.common import Shared, json_option, printable, say, say_json, shared_options
 from digestd.cli.ingest import record_json, tell_record
 from digestd.errors import DigestdError
 
@@ -42,7 +42,15 @@ async def _collect(app: App, names: tuple[str, ...], *, ignore_due: bool, as_jso
         report_collected(found, as_json=as_json)
 
     async with app.watched(names) as watched:
-        return await collect(app.store, watched, app.collect_options(report, ignore_due=ignore_due))
+        failed = await collect(app.store, watched, app.collect_options(report, ignore_due=ignore_due))
+        for one in watched:
+            if one.source.waiting:
+                spec = one.source.spec
+                words = (
+                    f"{one.source.waiting} files in {spec.location} have not stood still for {spec.settle_s:g} s yet"
+                )
+                click.echo(printable(f"{words}; ask again in a moment"), err=True)
+    return failed
 
 
 def report_collected(found: Collected, *, as_json: bool) -> None:

@@ -216,6 +216,7 @@ class FolderSource:
 
     def __init__(self, spec: SourceSpec) -> None:
         self.spec = spec
+        self.waiting = 0
         self._looks: Looks = {}
         self._open: dict[str, FoundFile] = {}  # by the origin of the outcome, until it is settled
         self._kept: set[tuple[tuple[int, int], int, int]] = set()
@@ -233,6 +234,8 @@ class FolderSource:
             failing = replace(kept, failing_since=kept.failing_since or now, last_error=str(error))
             why = str(error)
             return (FetchOutcome(OutcomeKind.FAILED, failing, str(folder), fail=FailKind.FILE, why=why),)
+        complete = {file.inode for file in files}
+        self.waiting = sum(not look.unfinished and inode not in complete for inode, look in self._looks.items())
         good = replace(kept, fail_count=0, failing_since=None, last_error=None, last_ok_at=now)
         self._kept &= {file.version for file in files}
         outcomes: list[FetchOutcome] = []

@@ -56,6 +56,7 @@ class HttpSource:
     """
 
     in_batches = False
+    waiting = 0
 
     def __init__(self, spec: SourceSpec, client: WebClient) -> None:
         self.spec = spec

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,25 @@ def test_kept_files_are_read_again_and_stay_what_they_were(desk: Desk) -> None:
         assert 0 == desk("collect", "--now", when).status
     assert [("1.json", str(FileFate.DONE))] == fates(desk)
     assert [] == findings(desk)
+
+
+def test_folder_without_a_name_is_accounted_for_as_well(desk: Desk) -> None:
+    """A source that was given no name goes by its folder's, in the records and in the audit alike."""
+    desk.configure(SETTINGS.replace('name = "inbox"\n', ""))
+    play(desk)
+    drop(desk, "4.json", page("Quiet Reefs")).rename(desk.folder / "incoming/done/2026-09/4.json")
+    assert ["4.json: no record"] == findings(desk)
+
+
+def test_file_that_is_not_complete_is_said(desk: Desk) -> None:
+    """A page that was saved this very moment is not read yet, and the command says so."""
+    path = drop(desk, "1.json", page("Echo Caves"))
+    just_now = datetime.fromisoformat(NOW).timestamp() - 1
+    os.utime(path, (just_now, just_now))
+    early = desk("collect", "--now", NOW)
+    assert (0, "", True) == (
+        early.status,
+        early.out,
+        "1 files in" in early.err and "have not stood still for 5 s" in early.err,
+    )
+    assert "Echo Caves" in desk("collect", "--json", "--now", LATER).out

@@ -363,6 +363,7 @@ class WorldSource:
     """A source of the world, as digestd sees it; it remembers what it showed."""
 
     in_batches = False
+    waiting = 0
 
     def __init__(self, live: Live, topic: str, kind: str, trouble: str, when: datetime) -> None:
         self.live, self.topic, self.kind, self.trouble = live, topic, kind, trouble
