@@ -150,7 +150,7 @@ def furnish(root: Path) -> None:
     units.mkdir(parents=True, exist_ok=True)
     (root / "out").mkdir()
     credentials = root / "etc/digestd/credentials"
-    credentials.mkdir(parents=True)
+    credentials.mkdir(parents=True, exist_ok=True)  # the machine below may have some of its own
     (credentials / PASSWORD).write_text(SECRET)
     (credentials / PASSWORD).chmod(0o600)
     shutil.copy(ROOT / "digestd.service", units)
