@@ -171,8 +171,8 @@ def _new_items(items: Sequence[NewsItem], options: DigestOptions) -> Sequence[Ne
     """
     if not _is_open(options):
         return [item for item in items if item.kind is Kind.NEW]
-    since, came = options.welcome_since, options.welcome_upto
-    fresh = {item.position for item in items if came is not None and item.position > came and item.kind in _NEWS}
+    since = options.welcome_since
+    fresh = {item.position for item in items if item.since_follow and item.kind in _NEWS}
     kept = [item for item in items if item.position not in fresh and (since is None or _day(item.known) >= since)]
     if options.welcome_latest is not None:
         kept = kept[: max(options.welcome_latest, 0)]

@@ -235,7 +235,10 @@ class DigestMaker:
             news.append(
                 replace(
                     self._topic_news(slug),
-                    items=tuple(NewsItem(row.position, row.kind, row.known, row.cross_listed) for row in kept),
+                    items=tuple(
+                        NewsItem(row.position, row.kind, row.known, row.cross_listed, since_follow=row.position > after)
+                        for row in kept
+                    ),
                     hidden=len(hidden),
                 )
             )
@@ -288,7 +291,6 @@ class DigestMaker:
             welcome=welcome,
             welcome_latest=first.latest if welcome and first.kind == "latest" else None,
             welcome_since=first.since if welcome and first.kind == "since" else None,
-            welcome_upto=subscription.told_upto if welcome else None,
             catch_up=catch_up_line(subscription, coalesced),
         )
 

@@ -151,6 +151,9 @@ class NewsItem:
     kind: Kind
     known: KnownPaper
     cross_listed: bool = False
+    since_follow: bool = (
+        False  #: seen after its topic was followed: a first digest tells news of it whatever its limits
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,6 @@ class DigestOptions:
     welcome: bool = False  #: a first digest: baseline and backfill are told too, within the two limits below
     welcome_latest: int | None = None  #: at most so many papers a topic, the newest
     welcome_since: date | None = None  #: only papers of this day and later
-    welcome_upto: int | None = None  #: position at which the reader came: what is new after it is told anyhow
     catch_up: str = ""  #: why the digest covers more than one period; "" if it does not
     language: str = "en"
 

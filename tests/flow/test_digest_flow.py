@@ -490,3 +490,14 @@ def test_reader_who_comes_back_is_told_nothing_twice(store: SqlStore) -> None:
     (second,) = make_due(make_kitchen(store), now=at("2026-09-29T07:30"))
     assert ["Long Blades"] == titles(store, second)
     assert [] == [str(finding) for finding in audit(store, now=at("2026-09-29T08:00")).findings]
+
+
+def test_topic_added_before_the_first_digest_begins_where_it_was_added(store: SqlStore) -> None:
+    """What a topic brought before the reader followed it is no news; of it too, the latest are told, as asked for."""
+    let_follow(store, "ana@example.org", "Reef Sound", now=MONDAY, first=First("latest", 1))
+    add(store, "Kelp Forests", *((f"2026-09-{21 + n}", f"Long Blades {n}") for n in range(5, 0, -1)), now=MONDAY)
+    let_follow(store, "ana@example.org", "Reef Sound", "Kelp Forests", now=MONDAY, first=First("latest", 1))
+    add(store, "Kelp Forests", ("2026-09-28", "Holdfasts"), ("2026-09-26", "Long Blades 5"), now=MONDAY)
+    (served,) = make_due(make_kitchen(store), now=at("2026-09-28T07:30"))
+    assert {"Reef Sound Note 0", "Long Blades 5", "Holdfasts"} == set(titles(store, served))
+    assert [] == [str(finding) for finding in audit(store, now=at("2026-09-28T08:00")).findings]

@@ -357,7 +357,8 @@ def test_older_papers_take_their_share_of_the_budget() -> None:
 def test_welcome_baseline_after_the_reader_came_is_told_within_the_limit() -> None:
     """Who follows a topic before its first page was read gets the latest papers of that page, as asked for."""
     items = [make_item(make_known(n), Kind.BASELINE) for n in range(1, 6)] + [make_item(make_known(9), Kind.NEW)]
-    options = DigestOptions(welcome=True, welcome_latest=2, welcome_upto=0)
+    items = [replace(item, since_follow=True) for item in items]
+    options = DigestOptions(welcome=True, welcome_latest=2)
     digest = compose_digest(make_request(make_topic_news(items=items), options=options))
     assert digest is not None
     told = {paper.key for section in digest.sections for paper in (*section.papers, *section.rest)}
