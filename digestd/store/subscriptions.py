@@ -355,23 +355,36 @@ class SqlSubscriptions:
         """Return which of the papers the reader of each of some subscriptions was told, by it or by an earlier one."""
         kept = self._kept(set(papers))
         found: dict[int, set[int]] = {key: set() for key in keys}
+        earlier = self._earlier(keys)
         asked = sorted({kept.get(paper, paper) for paper in papers})
-        for some, part in product(chunks(keys), chunks(asked)):
+        for some, part in product(chunks([*keys, *earlier]), chunks(asked)):
             whose, whom = placeholders("k", some)
             marks, args = placeholders("p", part)
             rows = self._engine.query(
-                f"""SELECT subscription.id AS subscription_id, told_item.paper_id
-                FROM subscription JOIN subscription AS any_of_theirs ON any_of_theirs.reader_id = subscription.reader_id
-                JOIN told_item ON told_item.subscription_id = any_of_theirs.id AND told_item.once = 'paper'
-                WHERE subscription.id IN {whose} AND told_item.paper_id IN {marks}""",  # noqa: S608 # only numbered parameters
+                f"""SELECT subscription_id, paper_id FROM told_item WHERE subscription_id IN {whose} AND once = 'paper'
+                AND paper_id IN {marks}""",  # noqa: S608 # only numbered parameters are put in
                 args | whom,
             )
             for row in rows:
-                found[row["subscription_id"]].add(row["paper_id"])
+                found[earlier.get(row["subscription_id"], row["subscription_id"])].add(row["paper_id"])
         return {
             key: frozenset(paper for paper in papers if kept.get(paper, paper) in told) if told else frozenset()
             for key, told in found.items()
         }
+
+    def _earlier(self, keys: Sequence[int]) -> dict[int, int]:
+        """Return, by key, the earlier subscriptions of the same readers, and which of these took its place."""
+        found: dict[int, int] = {}
+        for part in chunks(keys):
+            marks, args = placeholders("k", part)
+            for row in self._engine.query(
+                f"""SELECT earlier.id, subscription.id AS heir FROM subscription
+                JOIN subscription AS earlier ON earlier.reader_id = subscription.reader_id AND earlier.id < subscription.id
+                WHERE subscription.id IN {marks}""",  # noqa: S608 # as above
+                args,
+            ):
+                found[row["id"]] = row["heir"]
+        return found
 
     def papers_told(self, key: int) -> frozenset[int]:
         """Return all papers that a subscription was told, those that became one named by the one that was kept."""
