@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from email.charset import SHORTEST, Charset
 from email.header import Header
 from email.utils import getaddresses
 from functools import lru_cache
@@ -27,6 +28,9 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
     "\ud800-\udfff]+"
 )
+#: as the standard library has it, whatever other libraries make of its table for the whole process
+_UTF8 = Charset("utf-8")
+_UTF8.header_encoding = SHORTEST
 _ENDS_ANGLES = re.compile(r"[<>\s]")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 #: dot-atom "@" dot-atom or address literal; no quoted local parts, no comments. Source: RFC 5322 3.4.1
@@ -64,7 +68,7 @@ def encode_text(text: str, name: str) -> str:
     """
     if text.isascii():
         return text
-    return Header(text, "utf-8", maxlinelen=75, header_name=name).encode(linesep="\n").replace("\n ", " ")
+    return Header(text, _UTF8, maxlinelen=75, header_name=name).encode(linesep="\n").replace("\n ", " ")
 
 
 def check_address(address: str) -> str:

@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
-from email import policy
+from email import charset, policy
 from email.message import EmailMessage
 from email.utils import getaddresses
 
@@ -294,6 +294,18 @@ def test_encode_text_words_are_short_and_read_back() -> None:
 def test_mailbox(name: str, expected: str) -> None:
     """A display name is bare, quoted or encoded as it needs."""
     assert mailbox(name, "a@x.example", "From") == expected
+
+
+def test_headers_are_the_same_whatever_other_libraries_do() -> None:
+    """A library may change for the whole process how the standard library encodes; a retry must be the same bytes."""
+    before = encode_text("Größe", "From")
+    known = dict(charset.CHARSETS)
+    try:
+        charset.add_charset("utf-8", charset.QP, charset.QP, "utf-8")
+        assert before == encode_text("Größe", "From") == "=?utf-8?b?R3LDtsOfZQ==?="
+    finally:
+        charset.CHARSETS.clear()
+        charset.CHARSETS.update(known)
 
 
 def test_header_line_folds_at_blanks_only() -> None:
