@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from digestd.model.topic import Topic
     from digestd.wiring import App
 
+#: the largest number that a history can hold; a larger one would be an error of the database's
+MOST = 2**63 - 1
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

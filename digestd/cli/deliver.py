@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from digestd.cli.common import Shared, instant_text, json_option, say, say_json, shared_options
+from digestd.cli.common import MOST, Shared, instant_text, json_option, say, say_json, shared_options
 
 if TYPE_CHECKING:
     from digestd.flows.deliver import Delivered
@@ -17,7 +17,7 @@ EXIT_TEMPORARY = 75
 
 
 @click.command("deliver")
-@click.option("--limit", type=click.IntRange(min=1), default=None, metavar="N", help="At most so many mails.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=None, metavar="N", help="At most so many mails.")
 @json_option
 @shared_options
 def command(shared: Shared, limit: int | None, as_json: bool) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from digestd.cli.common import Shared, instant_text, json_option, say, say_json_list, shared_options
+from digestd.cli.common import MOST, Shared, instant_text, json_option, say, say_json_list, shared_options
 
 if TYPE_CHECKING:
     from digestd.model.delivery import Delivery
@@ -23,7 +23,7 @@ def command(shared: Shared) -> None:
 @click.option(
     "--state", metavar="STATE", help="Only ready, claimed, accepted, failed, suppressed, uncertain or poison."
 )
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N")
+@click.option("--limit", type=click.IntRange(1, MOST), default=50, show_default=True, metavar="N")
 @json_option
 @shared_options
 def list_rows(shared: Shared, state: str | None, limit: int, as_json: bool) -> int:
@@ -47,7 +47,7 @@ def list_rows(shared: Shared, state: str | None, limit: int, as_json: bool) -> i
 
 
 @command.command("retry")
-@click.argument("keys", metavar="ID...", nargs=-1, required=True, type=int)
+@click.argument("keys", metavar="ID...", nargs=-1, required=True, type=click.IntRange(1, MOST))
 @shared_options
 def retry(shared: Shared, keys: tuple[int, ...]) -> int:
     """Make failed, held or poisoned deliveries ready again."""
@@ -55,7 +55,7 @@ def retry(shared: Shared, keys: tuple[int, ...]) -> int:
 
 
 @command.command("hold")
-@click.argument("keys", metavar="ID...", nargs=-1, required=True, type=int)
+@click.argument("keys", metavar="ID...", nargs=-1, required=True, type=click.IntRange(1, MOST))
 @shared_options
 def hold(shared: Shared, keys: tuple[int, ...]) -> int:
     """Take deliveries out of the way until 'retry'."""
@@ -63,7 +63,7 @@ def hold(shared: Shared, keys: tuple[int, ...]) -> int:
 
 
 @command.command("resolve")
-@click.argument("keys", metavar="ID...", nargs=-1, required=True, type=int)
+@click.argument("keys", metavar="ID...", nargs=-1, required=True, type=click.IntRange(1, MOST))
 @click.option("--as", "fate", type=click.Choice(["accepted", "failed"]), required=True, help="What became of them.")
 @shared_options
 def resolve(shared: Shared, keys: tuple[int, ...], fate: str) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from digestd.cli.common import Shared, find_topic, instant_text, json_option, say, say_json_list, shared_options
+from digestd.cli.common import MOST, Shared, find_topic, instant_text, json_option, say, say_json_list, shared_options
 
 if TYPE_CHECKING:
     from digestd.model.snapshot import LedgerRow
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option(
     "--kind", "kinds", multiple=True, metavar="KIND", help="Only these: baseline, new, newly_tagged, backfill."
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the newest.")
+@click.option("--limit", type=click.IntRange(1, MOST), metavar="N", help="At most so many, the newest.")
 @json_option
 @shared_options
 def command(shared: Shared, topic: str, kinds: tuple[str, ...], limit: int | None, as_json: bool) -> int:
