@@ -6,7 +6,9 @@ Data goes to standard output, everything else to standard error. Exit status: 0 
 
 from __future__ import annotations
 
+import errno
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -124,6 +126,13 @@ def run(args: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, which is its right
         sys.stderr.close()
         return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        with suppress(OSError):  # what is left of the output has no room either
+            sys.stdout.close()
+        click.echo(f"digestd: output: cannot be written: {error.strerror}", err=True)
+        return EXIT_TEMPORARY
     except DigestdError as error:
         click.echo(f"digestd: {error}", err=True)
         hint = _hint(error)

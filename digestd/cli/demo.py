@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -172,7 +173,8 @@ def _arrive(app: App, document: Document) -> None:
 
 @contextmanager
 def _daemon(stage: _Stage) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the daemon beside us; it is gone afterwards, whatever happens."""
+    """Run the daemon beside us; it is gone afterwards, also where we are told to go by SIGTERM."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     command = [
         sys.executable,
         "-m",
@@ -194,6 +196,7 @@ def _daemon(stage: _Stage) -> Iterator[subprocess.Popen[bytes]]:
         except subprocess.TimeoutExpired:
             daemon.kill()
             daemon.wait()
+        signal.signal(signal.SIGTERM, before)
 
 
 def _ready(stage: _Stage, daemon: subprocess.Popen[bytes]) -> str:

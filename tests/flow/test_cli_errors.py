@@ -210,6 +210,17 @@ def test_closed_output_is_no_error_to_shout_about(place: Path, args: tuple[str, 
     assert "" == done.stderr
 
 
+@pytest.mark.parametrize("args", [("config", "schema"), ("topics",), ("--help",)])
+def test_full_disk_under_the_output_is_said(place: Path, args: tuple[str, ...]) -> None:
+    """Where the output has no room, that is said in one line, and the status says: try again later."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "digestd", *args, "--config", str(place / "good.toml")],
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert (75, "digestd: output: cannot be written: No space left on device\n") == (done.returncode, done.stderr)
+
+
 @pytest.mark.parametrize("args", [("--help",), ("status", "--config", "{place}/good.toml"), ("follow", "--help")])
 def test_small_commands_load_little(place: Path, args: tuple[str, ...]) -> None:
     """What is asked for often does not wait for parsers, templates, servers and schedulers that it does not use."""

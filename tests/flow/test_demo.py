@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from email import message_from_bytes, policy
 from pathlib import Path
 from urllib.request import urlopen
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,8 +57,11 @@ def test_demo_ends_with_a_mail_and_finds_nothing_new_again(tmp_path: Path) -> No
     assert [] == daemons(tmp_path)
 
 
-def test_demo_serves_its_pages_until_it_is_stopped(tmp_path: Path) -> None:
-    """With --serve the pages can be looked at; Ctrl-C ends the daemon too."""
+@pytest.mark.parametrize("stop", [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)], ids=["Ctrl-C", "SIGTERM"])
+def test_demo_serves_its_pages_until_it_is_stopped(
+    tmp_path: Path, stop: tuple[Callable[[int, int], None], signal.Signals]
+) -> None:
+    """With --serve the pages can be looked at; Ctrl-C ends the daemon too, and so does a SIGTERM to the demo alone."""
     command = [sys.executable, "-m", "digestd", "demo", "--out", str(tmp_path / "demo"), "--serve"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None
@@ -64,7 +70,8 @@ def test_demo_serves_its_pages_until_it_is_stopped(tmp_path: Path) -> None:
     with urlopen(f"{address}t/llm-agent-training", timeout=10) as answer:
         assert b"LLM Agent Training" in answer.read()
     assert 2 == len(daemons(tmp_path))
-    os.killpg(process.pid, signal.SIGINT)
+    kill, number = stop
+    kill(process.pid, number)
     assert 0 == process.wait(30)
     process.stdout.close()
     assert [] == daemons(tmp_path)
