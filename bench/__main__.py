@@ -74,8 +74,13 @@ def main(arguments: list[str]) -> int:
         return 0
     if arguments == ["soak"]:
         from bench.soak import crash_soak, power_soak, soak
+        from bench.soak_daemon import daemon_soak
 
-        return max(soak(), crash_soak(), power_soak())
+        return max(soak(), crash_soak(), power_soak(), daemon_soak())
+    if arguments == ["soak-daemon"]:
+        from bench.soak_daemon import daemon_soak
+
+        return daemon_soak()
     names = arguments or list(PARTS)
     if unknown := [name for name in names if name not in PARTS | LONG_PARTS]:
         print(
