@@ -251,3 +251,16 @@ def test_every_zone_serves_a_year_of_days() -> None:
             date.fromisoformat(label[:10]) for label in labels
         ]
         assert 364 == len(labels)
+
+
+def test_evening_is_todays_in_every_zone() -> None:
+    """In each zone, at whatever hour a service begins, today's last minute is its next slot: a date is the reader's."""
+    wrong = []
+    for zone in ZONES:
+        for hour in range(0, 24, 3):
+            after = datetime(2026, 7, 15, hour, 1, tzinfo=UTC)
+            label = f"{after.astimezone(ZoneInfo(zone)):%Y-%m-%d}T23:59"
+            slot = next_slot(Daily(time(23, 59)), zone, after)
+            if slot is None or slot.label != label:
+                wrong.append((zone, hour, slot))
+    assert [] == wrong
