@@ -12,8 +12,10 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from platformdirs import site_config_path, user_config_path, user_state_path
 from pydantic import (
@@ -70,7 +72,39 @@ def _resolve(path: Path, info: ValidationInfo) -> Path:
     return folder / path.expanduser()
 
 
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(_plain_text(text))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("a time zone like 'Europe/Berlin'") from error
+    return text
+
+
+def _clock(text: str) -> str:
+    if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", text, re.ASCII):
+        raise ValueError("a time of day like '07:30'")
+    return text
+
+
+def _holiday(text: str) -> str:
+    day, _, _ = _plain_text(text).partition(" ")
+    if not _is_day(day):
+        raise ValueError("a day, with its name if wanted, like '2026-12-25 Christmas Day'")
+    return text
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 Text = Annotated[str, AfterValidator(_plain_text)]
+Zone = Annotated[str, AfterValidator(_zone)]
+Clock = Annotated[str, AfterValidator(_clock)]
+Holiday = Annotated[str, AfterValidator(_holiday)]
+WeekDay = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 Address = Annotated[str, AfterValidator(_address)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 FilePath = Annotated[Path, AfterValidator(_resolve)]
@@ -210,6 +244,14 @@ class SourceSettings(_Section):
     )
     interval_s: int = Field(default=3600, ge=1800, le=604800, description="Seconds between two looks at the address.")
     daily: bool = Field(default=False, description="Whether something new is due on each working day.")
+    zone: Zone = Field(default="UTC", description="Time zone in which its days are counted.")
+    due_by: Clock = Field(default="02:00", description="Time of day until which a working day's batch is out.")
+    rest_days: tuple[WeekDay, ...] = Field(
+        default=("sat", "sun"), description="Days of the week on which nothing new is due."
+    )
+    holidays: tuple[Holiday, ...] = Field(
+        default=(), description="Other days on which nothing new is due, each with its name if wanted."
+    )
     allow_private: bool = Field(default=False, description="Whether the address may lead into a private network.")
 
     @field_validator("format")

@@ -7,9 +7,9 @@ is nothing to worry about, yesterday's batch served again on a Tuesday is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
-from digestd.model.snapshot import Gap
+from digestd.model.snapshot import EMPTY_FEED, Gap
 from digestd.model.source import Calendar, HealthState, OutcomeKind, Poll, SourceHealth
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -46,9 +46,12 @@ def health(
 
 def resting_reason(at: datetime, calendar: Calendar) -> str | None:
     """Return why no batch is due on this day, in words; None on a working day."""
-    day = at.astimezone(calendar.zone).date()
+    return _rest_of(at.astimezone(calendar.zone).date(), calendar)
+
+
+def _rest_of(day: date, calendar: Calendar) -> str | None:
     if day in calendar.holidays:
-        return f"holiday: {calendar.holidays[day]}"
+        return f"holiday: {calendar.holidays[day]}" if calendar.holidays[day] else "holiday"
     if day.weekday() in calendar.rest_days:
         weekend = calendar.rest_days == _WEEK_END
         return f"{'week-end' if weekend else 'rest day'}: {_WEEKDAYS[day.weekday()]}"
@@ -70,9 +73,8 @@ def _judge_poll(polls: Sequence[Poll], *, daily: bool, calendar: Calendar) -> tu
         return HealthState.STALE, stale
     page = _latest_page(polls)
     if page is not None and page.papers == 0:
-        return HealthState.QUIET, page.quiet_reason or resting_reason(
-            last.at, calendar
-        ) or "empty, without a reason given"
+        own = page.quiet_reason if page.quiet_reason != EMPTY_FEED else None
+        return HealthState.QUIET, own or resting_reason(last.at, calendar) or "empty, without a reason given"
     return HealthState.OK, ""
 
 
@@ -114,8 +116,15 @@ def _stale_reason(polls: Sequence[Poll], *, daily: bool, calendar: Calendar) -> 
         return ""
     local = last.at.astimezone(calendar.zone)
     claims_newer = current.issued is not None and first.issued is not None and current.issued > first.issued
-    overdue = local.time() >= calendar.due_by and local.date() > _day(first, calendar)
+    out_until = local.date() if local.time() >= calendar.due_by else local.date() - timedelta(days=1)
+    overdue = _works_between(_day(first, calendar), out_until, calendar)
     return f"the batch of {_day(first, calendar)} is served again" if overdue or claims_newer else ""
+
+
+def _works_between(after: date, upto: date, calendar: Calendar) -> bool:
+    """Return whether there is a working day later than ``after`` and not later than ``upto``."""
+    days = (after + timedelta(days=number) for number in range(1, (upto - after).days + 1))
+    return any(_rest_of(day, calendar) is None for day in days)
 
 
 def _day(poll: Poll, calendar: Calendar) -> date:

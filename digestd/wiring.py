@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # each costs start-up time that commands without it do not pa
     from digestd.model.digest import DigestOptions
     from digestd.model.keeping import Backup, Restored
     from digestd.model.snapshot import Document, Page
-    from digestd.model.source import SourceSpec
+    from digestd.model.source import Calendar, SourceSpec
     from digestd.model.subscription import Reader, Subscription
     from digestd.model.topic import Topic, Vocabulary
     from digestd.ports import Channel, Clock, Mailbox, Source
@@ -309,6 +309,7 @@ class App:
             page_url=source.page_template,
             max_pages=source.max_pages,
             daily=source.daily,
+            calendar=_calendar(source),
             done=self.settings.folders.done,
         )
 
@@ -893,6 +894,20 @@ class App:
         opened = self.__dict__.get("store")
         if opened is not None:
             opened.close()
+
+
+def _calendar(source: SourceSettings) -> Calendar:
+    """Return when a source rests."""
+    from digestd.model.source import Calendar
+    from digestd.schedule import DAYS, find_zone, parse_time
+
+    named = [day.partition(" ") for day in source.holidays]
+    return Calendar(
+        zone=find_zone(source.zone),
+        due_by=parse_time(source.due_by),
+        rest_days=frozenset(DAYS.index(day) for day in source.rest_days),
+        holidays={date.fromisoformat(day): name.strip() for day, _, name in named},
+    )
 
 
 def _secret_of(given: str | None, file: Path | None) -> str:

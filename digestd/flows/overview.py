@@ -70,7 +70,7 @@ def view_source(store: Store, spec: SourceSpec, *, now: datetime) -> SourceView:
     state = current_state(spec, store.sources.state(spec.name))
     polls = [_today(store.history, poll) for poll in store.sources.polls(spec.name)]
     slugs = dict.fromkeys(poll.topic for poll in reversed(polls) if poll.topic is not None)
-    found = health(polls, next_try_at=state.next_try_at, daily=spec.daily)
+    found = health(polls, next_try_at=state.next_try_at, daily=spec.daily, calendar=spec.calendar)
     return SourceView(spec, state, found, tuple(slugs), is_due(state, now))
 
 

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from digestd.model.paper import KnownPaper, Paper, PaperId, Revision
 
+#: what is said of an empty feed that gives no reason itself
+EMPTY_FEED = "empty feed"
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

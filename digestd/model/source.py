@@ -11,6 +11,16 @@ from digestd.model.snapshot import Document, Gap
 
 
 @dataclass(frozen=True, slots=True)
+class Calendar:
+    """When a source rests and when its next batch is due."""
+
+    zone: tzinfo = UTC  #: whose days count
+    due_by: time = time(2, 0)  #: until when a working day's batch is out
+    rest_days: frozenset[int] = frozenset({5, 6})  #: weekdays without a batch, Monday is 0
+    holidays: Mapping[date, str] = field(default_factory=dict, hash=False)  #: day to its name, "" for none
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSpec:
     """A source as the operator configured it."""
 
@@ -28,6 +38,7 @@ class SourceSpec:
     page_url: str | None = None  #: template of the listing's further pages: "https://host/list?page={page}"
     max_pages: int = 5  #: how many pages of a listing are walked at most, the first one included
     daily: bool = False  #: whether a new batch is due on each working day (announcement feeds)
+    calendar: Calendar = Calendar()  #: when it rests
     settle_s: float = 5.0  #: folders: how long a file stands still before it is complete
     done: str = "move"  #: folders: "move" read files to done/YYYY-MM/, or "keep" them where they are
 
@@ -169,16 +180,6 @@ class Poll:
     body: str | None = None  #: hash of the document's bytes; the same bytes need not be read again
     raw: str | None = None  #: hash by which the history knows what was fetched, of a walk that of all its pages
     ttl_s: int | None = None  #: how long the page asks not to be read again
-
-
-@dataclass(frozen=True, slots=True)
-class Calendar:
-    """When a source rests and when its next batch is due."""
-
-    zone: tzinfo = UTC  #: whose days count
-    due_by: time = time(2, 0)  #: until when a working day's batch is out
-    rest_days: frozenset[int] = frozenset({5, 6})  #: weekdays without a batch, Monday is 0
-    holidays: Mapping[date, str] = field(default_factory=dict)  #: day to its name
 
 
 @dataclass(frozen=True, slots=True)

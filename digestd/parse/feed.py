@@ -29,7 +29,7 @@ from lxml import etree
 
 from digestd.errors import ErrorPageError, ParseError
 from digestd.model.paper import Paper
-from digestd.model.snapshot import Document, Order, Page
+from digestd.model.snapshot import EMPTY_FEED, Document, Order, Page
 from digestd.model.topic import Vocabulary
 from digestd.parse.charset import decode_body, one_line
 from digestd.parse.detect import detect_format
@@ -254,7 +254,7 @@ def _quiet_reason(tree: FeedTree, fetched_at: datetime | None) -> str:
         for day in child
     }
     weekday = _WEEKDAYS[fetched_at.weekday()] if fetched_at else ""
-    return f"skip day: {weekday}" if weekday in skipped else "empty feed"
+    return f"skip day: {weekday}" if weekday in skipped else EMPTY_FEED
 
 
 def _ttl(head: Mapping[str, Sequence[str]]) -> int | None:

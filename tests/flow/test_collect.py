@@ -300,6 +300,36 @@ def test_collect_quiet_and_stale_are_told_apart(desk: Desk, httpserver: HTTPServ
     assert "Saturday" in states[3][1]
 
 
+def test_collect_a_source_rests_on_the_days_its_settings_name(desk: Desk, httpserver: HTTPServer) -> None:
+    """On a holiday and on a rest day an old or empty batch is no fault, by the days of the source's own zone."""
+    rests = (
+        'daily = true\nzone = "Pacific/Auckland"\ndue_by = "12:00"\nrest_days = ["sun"]\n'
+        'holidays = ["2026-09-30 Kelp Day", "2026-10-01"]\n'
+    )
+    desk.configure(settings_for(url_source(httpserver, more=rests)))
+    batch = rss(item(1), item(2))
+    # it is 13 hours later in Auckland
+    days = {0: batch, 12: batch, 24: rss(), 48: rss(), 64: batch, 66: batch, 84: batch, 114: batch}
+    served = [""]
+    httpserver.expect_request("/feed").respond_with_handler(lambda _: Response(served[0]))
+    states = []
+    for hours, body in days.items():
+        served[0] = body
+        desk("collect", "--now", at(hours))
+        found = sources_of(desk, at(hours))["reef"]
+        states.append((found["health"], found["why"]))
+    assert states == [
+        ("ok", ""),  # Tuesday 29th, 19:00
+        ("ok", ""),  # Wednesday 30th, 07:00: a holiday, else it would be stale
+        ("quiet", "holiday: Kelp Day"),
+        ("quiet", "holiday"),
+        ("ok", ""),  # Friday, 11:00: not due yet
+        ("stale", "the batch of 2026-09-29 is served again"),
+        ("stale", "the batch of 2026-09-29 is served again"),  # Saturday, 07:00: Friday's never came
+        ("ok", ""),  # Sunday, 13:00
+    ]
+
+
 def test_collect_unknown_source_name_is_an_error_of_use(desk: Desk) -> None:
     """A misspelt source is told, with the ones that there are."""
     desk.configure(settings_for('kind = "folder"\nname = "inbox"\npath = "incoming"'))

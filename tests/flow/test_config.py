@@ -9,6 +9,8 @@ import pytest
 from digestd.config import Settings, find_config, load_settings
 from digestd.errors import ConfigError
 
+SOURCE = '[[sources]]\nkind = "url"\nurl = "https://reef.example/"\n'
+
 
 @pytest.fixture(autouse=True)
 def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -105,6 +107,24 @@ def test_load_settings_named_file_missing(tmp_path: Path, monkeypatch: pytest.Mo
             "digestd.toml: fetch.allow_networks no. 2: expected a network like '10.1.0.0/16', found 'x'",
         ),
         ("digest = 7\n", "digestd.toml: digest: expected a table, found 7"),
+        (
+            f'{SOURCE}zone = "Europe/Atlantis"\n',
+            "digestd.toml: sources no. 1.zone: expected a time zone like 'Europe/Berlin', found 'Europe/Atlantis'",
+        ),
+        (
+            f'{SOURCE}due_by = "25:00"\n',
+            "digestd.toml: sources no. 1.due_by: expected a time of day like '07:30', found '25:00'",
+        ),
+        (
+            f'{SOURCE}rest_days = ["sat", "sabbath"]\n',
+            "digestd.toml: sources no. 1.rest_days no. 2: expected 'mon', 'tue', 'wed', 'thu', 'fri', 'sat' or 'sun', "
+            "found 'sabbath'",
+        ),
+        (
+            f'{SOURCE}holidays = ["2026-02-30 No Day"]\n',
+            "digestd.toml: sources no. 1.holidays no. 1: expected a day, with its name if wanted, like "
+            "'2026-12-25 Christmas Day', found '2026-02-30 No Day'",
+        ),
     ],
 )
 def test_load_settings_says_what_is_wrong(tmp_path: Path, text: str, line: str) -> None:
