@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The worker processes of the test run; 0 runs all tests in one process.
 JOBS ?= auto
-PART ?=
+BENCH ?=
 WORLDS ?=
 SIZE ?= small
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -31,13 +31,13 @@ lint: $(VENV)/.ready-to-test
 types: $(VENV)/.ready-to-test
 	$(BIN)/mypy
 
-# make bench PART=ingest runs one part.
+# make bench BENCH=ingest runs one part.
 bench: $(VENV)/.ready-to-test
-	$(BIN)/python -m bench $(PART)
+	$(BIN)/python -m bench $(BENCH)
 
-# Histories up to a million papers, and a peer: half an hour.
+# All parts in one table, with histories up to a million papers and a peer: an hour.
 bench-full: $(VENV)/.ready-to-test
-	$(BIN)/python -m bench ingest-full
+	$(BIN)/python -m bench full
 
 # make soak WORLDS=10000 lives through simulated worlds; SIZE=middle or year makes them longer. It goes on where it was stopped.
 soak: $(VENV)/.ready-to-test

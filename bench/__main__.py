@@ -1,4 +1,4 @@
-"""``python -m bench [part ...]``: measure and print one table; without a part, all but the soak.
+"""``python -m bench [part ...]``: measure and print one table; without a part the short ones, with ``full`` all but the soak.
 
 A new part is a module with ``PART`` and a row in :data:`PARTS`.
 """
@@ -23,7 +23,7 @@ PARTS = {
     "web": "bench.web",
 }
 
-#: the same, of parts that take minutes: only run by name
+#: the same, of parts that take minutes: run by name, and by ``full``
 LONG_PARTS = {"ingest-full": "bench.ingest_full"}
 
 
@@ -81,10 +81,11 @@ def main(arguments: list[str]) -> int:
         from bench.soak_daemon import daemon_soak
 
         return daemon_soak()
-    names = arguments or list(PARTS)
+    names = list(PARTS | LONG_PARTS) if arguments == ["full"] else arguments or list(PARTS)
     if unknown := [name for name in names if name not in PARTS | LONG_PARTS]:
         print(
-            f"bench: no part {', '.join(unknown)}; there are {', '.join(PARTS | LONG_PARTS)} and soak", file=sys.stderr
+            f"bench: no part {', '.join(unknown)}; there are {', '.join(PARTS | LONG_PARTS)} full and soak",
+            file=sys.stderr,
         )
         return 2
     rows: list[tuple[str, Result]] = []
