@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> int:
     names = list(PARTS | LONG_PARTS) if arguments == ["full"] else arguments or list(PARTS)
     if unknown := [name for name in names if name not in PARTS | LONG_PARTS]:
         print(
-            f"bench: no part {', '.join(unknown)}; there are {', '.join(PARTS | LONG_PARTS)} full and soak",
+            f"bench: no part {', '.join(unknown)}; there are {', '.join(PARTS | LONG_PARTS)}, full and soak",
             file=sys.stderr,
         )
         return 2
